@@ -331,7 +331,7 @@ def table(out: Path, kept: Path, sets: list[str], networks: list[str]) -> None:
     print("| | " + " | ".join(sets) + " |\n|---" + "|---" * len(sets) + "|")
 
     def line(label: str, of: list[EntityCounts | None]) -> None:
-        cells = ["" if one is None else f"{one.pooled()[0]:.3f}/{np.nanmean(one.each()):.3f}" for one in of]
+        cells = ["" if one is None else f"{one.pooled()[0]:.3f}/{np.nanmean(one.per_entity()):.3f}" for one in of]
         print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
 
     line("prism", [counts(out, kept, domain, None, with_prism=True) for domain in sets])

@@ -118,8 +118,8 @@ def counts(out: Path, which: str, steady: float | None, fusion: Fusion, **option
 
 
 def row(label: str, found: dict[str, EntityCounts]) -> float:
-    cells = [f"{one.pooled()[0]:.3f}/{np.nanmean(one.each()):.3f}" for one in found.values()]
-    average = float(np.mean([[one.pooled()[0], np.nanmean(one.each())] for one in found.values()]))
+    cells = [f"{one.pooled()[0]:.3f}/{np.nanmean(one.per_entity()):.3f}" for one in found.values()]
+    average = float(np.mean([[one.pooled()[0], np.nanmean(one.per_entity())] for one in found.values()]))
     print(f"| {label} | " + " | ".join(cells) + f" | {average:.4f} |", flush=True)
     return average
 
@@ -160,8 +160,8 @@ def differences(label: str, more: dict[str, EntityCounts], less: dict[str, Entit
         weights = resampling_weights(len(one.n_events))
         pooled = interval_of(one.pooled()[0] - other.pooled()[0], one.pooled(weights) - other.pooled(weights))
         mean = interval_of(
-            float(np.nanmean(one.each()) - np.nanmean(other.each())),
-            resampled_means(one.each(), weights) - resampled_means(other.each(), weights),
+            float(np.nanmean(one.per_entity()) - np.nanmean(other.per_entity())),
+            resampled_means(one.per_entity(), weights) - resampled_means(other.per_entity(), weights),
         )
         lines.append(f"| {label} | {which} | {pooled} | {mean} |")
     return lines
@@ -201,7 +201,7 @@ def loso(out: Path, sets: list[str]) -> None:
     value = {
         name: np.array(
             [
-                np.mean([one.pooled()[0], np.nanmean(one.each())])
+                np.mean([one.pooled()[0], np.nanmean(one.per_entity())])
                 for one in (counts(out, which, steady, way) for which in sets)
             ]
         )

@@ -100,7 +100,7 @@ def main() -> None:
         for which, entities in made.items():
             labels = [windows_of(loaded(file)["labels"].astype(bool), DELTA_MAX) for file, *_ in entities]
             counts = counts_of_scores([held(way(*both), hold) for _, *both in entities], labels)
-            pooled, each = float(counts.pooled()[0]), np.asarray(counts.each())
+            pooled, each = float(counts.pooled()[0]), np.asarray(counts.per_entity())
             difference = each - base.setdefault(which, each)
             difference = difference[~np.isnan(difference)]
             drawn = np.random.default_rng(0).integers(0, len(difference), (2000, len(difference)))

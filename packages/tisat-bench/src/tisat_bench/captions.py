@@ -1,4 +1,4 @@
-"""What stands below a table: which data, how many seeds, how networks were trained, what is missing. All of it comes from the figures."""
+"""Captions of tables: data, seeds, training of networks, what is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ FEWER = "*"  # marks a figure on fewer entities than the others
 
 
 def rule_title(rule: str) -> str:
-    """A rule as tables print it; its name, where results come from a rule that is not registered here."""
+    """A rule as tables print it.
+
+    Its name, where results come from a rule that is not registered here.
+    """
     return RULES[rule].title if rule in RULES else rule
 
 
@@ -24,7 +27,7 @@ def rule_with_options(frozen: Frozen, rule: str) -> str:
     return rule_title(rule) + (f" ({', '.join(f'{name} = {value}' for name, value in given.items())})" if given else "")
 
 
-def where_from(frozen: Frozen) -> str:
+def data_sentence(frozen: Frozen) -> str:
     """The sentence about data that every caption carries."""
     counts, titles = frozen.about["data"], frozen.titles
     words = {"smd": "machines", "msl": "channels", "smap": "channels", "plants": "generated plants"}
@@ -38,7 +41,7 @@ def where_from(frozen: Frozen) -> str:
     return f"Data: {', '.join(parts)}{extra}{telemetry}."
 
 
-def _trained(frozen: Frozen, shown: Sequence[Figure]) -> str:
+def _training_sentence(frozen: Frozen, shown: Sequence[Figure]) -> str:
     """Preset, whose rows it was trained on, gradient steps and anchoring of every network that is shown."""
     sentences = []
     for system in frozen.about["systems"]:
@@ -58,8 +61,8 @@ def _trained(frozen: Frozen, shown: Sequence[Figure]) -> str:
     return f"Networks, with preset, median gradient steps and anchoring: {'; '.join(sentences)}." if sentences else ""
 
 
-def _partial(frozen: Frozen, shown: Sequence[Figure]) -> list[str]:
-    """What was run on fewer entities, what failed, and the notes of systems."""
+def _exceptions(frozen: Frozen, shown: Sequence[Figure]) -> list[str]:
+    """Sentences on systems with fewer entities, failures and notes."""
     titles = frozen.titles
     fewer = sorted({(f.system, titles[f.dataset], f.entities, f.of) for f in shown if f.entities < f.of})
     failed = sorted({(f.system, titles[f.dataset], f.failed) for f in shown if f.failed})
@@ -83,5 +86,5 @@ def caption(frozen: Frozen, shown: Sequence[Figure], *sentences: str) -> str:
         if random
         else ""
     )
-    parts = [*sentences, where_from(frozen), seeds, _trained(frozen, shown), *_partial(frozen, shown)]
+    parts = [*sentences, data_sentence(frozen), seeds, _training_sentence(frozen, shown), *_exceptions(frozen, shown)]
     return " ".join(part for part in parts if part)

@@ -65,7 +65,10 @@ class Progress:
 
     @property
     def seconds_left(self) -> float:
-        """The time left if the rest goes as the part of this run did; NaN before the first outcome."""
+        """The time left if the rest goes as the part of this run did.
+
+        NaN before the first outcome.
+        """
         finished = self.done + len(self.failed)
         return (time.monotonic() - self.began) / finished * self.left if finished else float("nan")
 

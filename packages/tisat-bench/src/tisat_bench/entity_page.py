@@ -24,7 +24,10 @@ RULE = "excess"
 
 
 def normal_threshold(evaluation: Results, identifier: str, rule: str) -> float:
-    """The highest value the rule's statistic reached on normal rows; the next float above it is the threshold."""
+    """The highest value the rule's statistic reached on normal rows.
+
+    The next float above it is the threshold.
+    """
     return float(np.nextafter(max(evaluation.normal_top(identifier, rule), 0.0), np.inf))
 
 

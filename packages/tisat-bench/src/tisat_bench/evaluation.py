@@ -66,7 +66,10 @@ def normal_unit(normal: Array) -> float:
 
 
 def evidence_of(arrays: dict[str, Array], rule: AlarmRule) -> Array:
-    """The evidence of stored scores under a rule; where the rule's statistic has no unit of its own, in normal levels."""
+    """The evidence of stored scores under a rule.
+
+    Where the rule's statistic has no unit of its own, in normal levels.
+    """
     if rule.needs_points and rule.name in arrays:
         return arrays[rule.name]
     if rule.needs_points and "views" in arrays:
@@ -83,7 +86,7 @@ def evidence_of(arrays: dict[str, Array], rule: AlarmRule) -> Array:
 
 
 def statistic_of(arrays: dict[str, Array], rule: AlarmRule) -> Array:
-    """What a rule compares with its threshold, for a rule whose alarms do not feed back."""
+    """Statistic of stored scores under a rule whose alarms do not feed back."""
     return rule.accumulate(evidence_of(arrays, rule), threshold=NEVER).statistic
 
 
@@ -166,14 +169,14 @@ class Results:
             return counts_of_scores([self.statistic(identifier, rule) for identifier in identifiers], windows)
 
         return EntityCounts.of_arrays(
-            self._kept(["run", identifiers, rule, alarm_rule.params(), delta_max], lambda: count().to_arrays())
+            self._cached(["run", identifiers, rule, alarm_rule.params(), delta_max], lambda: count().to_arrays())
         )
 
     def statistic(self, identifier: str, rule: str) -> Array:
         """The statistic of a task's test series under a rule that does not restart."""
         made = self.rule(rule)
         key = ["statistic", identifier, rule, made.params()]
-        return self._kept(key, lambda: {"statistic": statistic_of(self.store.arrays(identifier), made)})["statistic"]
+        return self._cached(key, lambda: {"statistic": statistic_of(self.store.arrays(identifier), made)})["statistic"]
 
     def normal_top(self, identifier: str, rule: str) -> float:
         """The highest value the statistic reached on the task's normal rows, under a rule that does not restart."""
@@ -187,7 +190,7 @@ class Results:
                 normal |= {"momentary": arrays["momentary"]} if "momentary" in arrays else {}
             return {"top": np.array(np.nanmax(statistic_of(normal, alarm_rule)))}
 
-        return float(self._kept(["normal top", identifier, rule, alarm_rule.params()], make)["top"])
+        return float(self._cached(["normal top", identifier, rule, alarm_rule.params()], make)["top"])
 
     def baseline(self, dataset: str, entities: Sequence[str], rule: str, delta_max: int) -> list[EntityCounts]:
         """The counts of random baselines that get the same post-processing as everybody else."""
@@ -210,15 +213,15 @@ class Results:
                 ).to_arrays()
 
             key = ["baseline", dataset, list(entities), draw, rule, made.params(), delta_max]
-            counts.append(EntityCounts.of_arrays(self._kept(key, arrays)))
+            counts.append(EntityCounts.of_arrays(self._cached(key, arrays)))
         return counts
 
     def baselines(self, dataset: str, entities: Sequence[str], delta_max: int) -> Baselines:
-        """What trivial baselines get on the same labels, whatever the rule."""
+        """Scores of trivial baselines on the same labels, for any rule."""
         return self.baselines_on([self.labels(dataset, entity) for entity in entities], delta_max)
 
     def baselines_on(self, labels: Sequence[Flags], delta_max: int) -> Baselines:
-        """What trivial baselines get on these labels; kept, for they take longer than any system's counts."""
+        """Scores of trivial baselines on these labels, cached."""
         digest = hashlib.sha256(b"".join(np.packbits(one).tobytes() for one in labels)).hexdigest()
         key = ["baselines with time only", digest, [len(one) for one in labels], delta_max]
 
@@ -227,10 +230,10 @@ class Results:
             return {one.name: np.array([s := getattr(found, one.name), *s.per_series]) for one in fields(Baselines)}
 
         return Baselines(
-            **{name: Score.of(float(one[0]), one[1:].tolist()) for name, one in self._kept(key, make).items()}
+            **{name: Score.of(float(one[0]), one[1:].tolist()) for name, one in self._cached(key, make).items()}
         )
 
-    def _kept(self, key: object, make: Callable[[], dict[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:
+    def _cached(self, key: object, make: Callable[[], dict[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:
         """Arrays made once and kept under a hash of what they depend on."""
         text = json.dumps([COUNTS_VERSION, key], sort_keys=True)
         file = self.store.folder / "counts" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.npz"

@@ -83,13 +83,13 @@ class Experiment:
 
     def fingerprint_of(self, dataset: str, entity: str) -> str:
         """The fingerprint of an entity's data, computed once."""
-        return self._look_at(dataset, entity)[0]
+        return self._fingerprint_and_labels(dataset, entity)[0]
 
     def labels_of(self, dataset: str, entity: str) -> Labels:
         """The test labels of an entity, kept from when its data were read for the fingerprint."""
-        return self._look_at(dataset, entity)[1]
+        return self._fingerprint_and_labels(dataset, entity)[1]
 
-    def _look_at(self, dataset: str, entity: str) -> tuple[str, Labels]:
+    def _fingerprint_and_labels(self, dataset: str, entity: str) -> tuple[str, Labels]:
         if (dataset, entity) not in self._seen:
             train, test = self.sources[dataset].pair(entity)
             self._seen[dataset, entity] = fingerprint(train, test), test.labels
@@ -98,10 +98,10 @@ class Experiment:
     def tasks_of(self, system: System) -> tuple[Task, ...]:
         """The tasks of one system: seed by seed, data set by data set; made once."""
         if system.name not in self._tasks:
-            self._tasks[system.name] = tuple(self._made(system))
+            self._tasks[system.name] = tuple(self._make_tasks(system))
         return self._tasks[system.name]
 
-    def _made(self, system: System) -> Iterator[Task]:
+    def _make_tasks(self, system: System) -> Iterator[Task]:
         seeds: tuple[int | None, ...] = system.seeds if is_random(system.detector) else (None,)
         for seed in seeds:
             for dataset in [name for name in self.sources if system.data is None or name in system.data]:

@@ -28,7 +28,7 @@ def file_of(folder: str, dataset: str, entity: str) -> Path:
 
 
 def checksum(folder: str, dataset: str, entity: str) -> str:
-    """What tells these scores from others, so that a stored result is not taken for theirs."""
+    """Checksum of external scores."""
     return hashlib.sha256(file_of(folder, dataset, entity).read_bytes()).hexdigest()[:16]
 
 

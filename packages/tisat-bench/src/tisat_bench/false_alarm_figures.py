@@ -43,7 +43,7 @@ COLOURS = {
 
 @dataclass(frozen=True)
 class Curve:
-    """What was counted on one entity: thresholds against periods, and the bounds with a formula as slopes."""
+    """False-alarm periods counted on one entity, with the bounds as slopes."""
 
     entity: str
     thresholds: Array
@@ -52,7 +52,10 @@ class Curve:
 
 
 def ideal_study(*, time_steps: int = IDEAL_TIME_STEPS, random_state: int = 0) -> tuple[list[far.Promise], list[Curve]]:
-    """The theorem's own model: exponential ``d^m``, independent over time; periods at the exact and closed-form thresholds."""
+    """The theorem's own model: exponential ``d^m``, independent over time.
+
+    Periods at the exact and closed-form thresholds.
+    """
     rng = np.random.default_rng(random_state)
     rule = far.ideal_rule()
     promises, curves = [], []

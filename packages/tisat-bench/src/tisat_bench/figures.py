@@ -101,7 +101,7 @@ class Adjusted:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What trivial baselines get on the labels alone."""
+    """Score of a trivial baseline on the labels alone."""
 
     dataset: str
     entities: int
@@ -129,7 +129,10 @@ class RandomBaseline:
 
 
 def _weights(evaluation: Results, dataset: str, entities: Sequence[str]) -> Array:
-    """Resamples of the data set's entities, the same for every system; those a system lacks are left out."""
+    """Resamples of the data set's entities, the same for every system.
+
+    Those a system lacks are left out.
+    """
     everyone = evaluation.entities[dataset]
     columns = [everyone.index(entity) for entity in entities]
     return resampling_weights(len(everyone))[:, columns]
@@ -139,19 +142,22 @@ def _spread(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
 
 
-def _fields(name: str, found: Interval, each: Sequence[float]) -> dict[str, float]:
+def _interval_fields(name: str, found: Interval, each: Sequence[float]) -> dict[str, float]:
     """The fields of a figure about one score: its value, its interval over entities, its spread over seeds."""
     ends = {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
     return {**ends, f"{name}_spread": _spread(each)}
 
 
-def _seeds(evaluation: Results, runs: Sequence[Run], entities: Sequence[str], rule: str, delta_max: int) -> Seeds:
-    """Pooled and mean SPD of each seed, and of each resample averaged over seeds; kept, for figures and differences share them."""
+def _spd_by_seed(evaluation: Results, runs: Sequence[Run], entities: Sequence[str], rule: str, delta_max: int) -> Seeds:
+    """Pooled and mean SPD of each seed, and of each resample averaged over seeds.
+
+    Kept, for figures and differences share them.
+    """
     key = (tuple(run.done[entity] for run in runs for entity in entities), rule, delta_max)
     if key not in evaluation.resampled:
         weights = _weights(evaluation, runs[0].dataset, entities)
         counts = [evaluation.counts(run, entities, rule, delta_max) for run in runs]
-        per_seed = [one.each() for one in counts]
+        per_seed = [one.per_entity() for one in counts]
         evaluation.resampled[key] = (
             [float(one.pooled()[0]) for one in counts],
             np.mean([one.pooled(weights) for one in counts], axis=0),
@@ -169,7 +175,7 @@ def baseline_of(
     plain = evaluation.baselines(dataset, entities, delta_max)
     random_baselines = evaluation.baseline(dataset, entities, rule, delta_max)
     pooled = float(np.mean([one.pooled()[0] for one in random_baselines]))
-    mean = float(np.mean([np.nanmean(one.each()) for one in random_baselines]))
+    mean = float(np.mean([np.nanmean(one.per_entity()) for one in random_baselines]))
     return max(plain.best, pooled), max(plain.best_per_series_mean, mean)
 
 
@@ -189,7 +195,7 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
                 if key not in baselines:
                     baselines[key] = baseline_of(evaluation, dataset, entities, rule, delta)
                 baseline_score, baseline_mean = baselines[key]
-                pooled, pooled_draws, means, mean_draws = _seeds(evaluation, runs, entities, rule, delta)
+                pooled, pooled_draws, means, mean_draws = _spd_by_seed(evaluation, runs, entities, rule, delta)
                 whole = interval_of(float(np.mean(pooled)), pooled_draws)
                 mean = interval_of(float(np.mean(means)), mean_draws)
                 rows.append(
@@ -201,8 +207,8 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
                         entities=len(entities),
                         of=len(everyone),
                         seeds=0 if runs[0].seed is None else len(runs),
-                        **_fields("pooled", whole, pooled),
-                        **_fields("mean", mean, means),
+                        **_interval_fields("pooled", whole, pooled),
+                        **_interval_fields("mean", mean, means),
                         baseline_score=baseline_score,
                         baseline_mean=baseline_mean,
                         corrected=chance_corrected(whole.value, baseline_score),
@@ -219,7 +225,7 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
     return rows
 
 
-def _less(one: Seeds, other: Seeds) -> tuple[float, float, float, float, float, float]:
+def _difference(one: Seeds, other: Seeds) -> tuple[float, float, float, float, float, float]:
     """Pooled and mean difference, each with its interval, from the same resamples of both."""
     pooled = interval_of(float(np.mean(one[0]) - np.mean(other[0])), one[1] - other[1])
     mean = interval_of(float(np.mean(one[2]) - np.mean(other[2])), one[3] - other[3])
@@ -237,9 +243,9 @@ def differences(evaluation: Results, *, reference: str, rules: Iterable[str], de
                 common = tuple(entity for entity in our_entities if entity in their_entities)
                 if system.name == reference or not common:
                     continue
-                one, other = (_seeds(evaluation, runs, common, rule, delta_max) for runs in (theirs, ours))
+                one, other = (_spd_by_seed(evaluation, runs, common, rule, delta_max) for runs in (theirs, ours))
                 who = (dataset, system.name, reference, rule, delta_max, len(common))
-                rows.append(Difference(*who, *_less(one, other)))
+                rows.append(Difference(*who, *_difference(one, other)))
     return rows
 
 
@@ -254,9 +260,9 @@ def rule_differences(evaluation: Results, *, against: str, rules: Iterable[str],
                 runs, entities = evaluation.finished(system.name, dataset)
                 if not runs:
                     continue
-                one, other = (_seeds(evaluation, runs, entities, name, delta_max) for name in (rule, against))
+                one, other = (_spd_by_seed(evaluation, runs, entities, name, delta_max) for name in (rule, against))
                 who = (dataset, system.name, against, rule, delta_max, len(entities))
-                rows.append(Difference(*who, *_less(one, other)))
+                rows.append(Difference(*who, *_difference(one, other)))
     return rows
 
 
@@ -268,7 +274,7 @@ def entity_figures(evaluation: Results, *, rules: Iterable[str], delta_max: int)
             runs, entities = evaluation.finished(system.name, dataset)
             for rule in rules if runs else ():
                 counts = [evaluation.counts(run, entities, rule, delta_max) for run in runs]
-                each = np.mean([one.each() for one in counts], axis=0)
+                each = np.mean([one.per_entity() for one in counts], axis=0)
                 rows += [
                     EntityFigure(dataset, entity, system.name, rule, delta_max, int(events), float(value))
                     for entity, events, value in zip(entities, counts[0].n_events, each, strict=True)
@@ -317,7 +323,10 @@ def baseline_figures(
     deltas: Iterable[int],
     baselines: Callable[[Sequence[Flags], int], Baselines] = baselines,
 ) -> list[Baseline]:
-    """The trivial baselines on the labels of each data set; ``baselines`` may be one that keeps what it has computed."""
+    """The trivial baselines on the labels of each data set.
+
+    ``baselines`` may be one that keeps what it has computed.
+    """
     from tisat.events import events_from_labels
 
     rows = []

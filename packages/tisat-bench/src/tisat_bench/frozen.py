@@ -56,7 +56,7 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
 
 
 class Titles(dict[str, str]):
-    """What data sets are called; those of your own by the name you gave them."""
+    """Titles of data sets; a user's own keep their name."""
 
     def __missing__(self, name: str) -> str:
         return name
@@ -80,7 +80,7 @@ class Frozen:
 
     @property
     def titles(self) -> Titles:
-        """What tables call the data sets."""
+        """Titles of the data sets in tables."""
         return Titles({**TITLES, **self.about.get("titles", {})})
 
 
@@ -244,7 +244,10 @@ def frozen_folder(folder: Path, experiment: str) -> Path:
 
 
 def write_frozen(folder: Path, frozen: Frozen) -> Path:
-    """Write one folder of csv files and ``about.json``, named after the experiment; add to what is frozen there."""
+    """Write one folder of csv files and ``about.json``, named after the experiment.
+
+    Add to what is frozen there.
+    """
     target = frozen_folder(folder, str(frozen.about["experiment"]))
     if (target / "about.json").is_file():
         frozen = with_earlier(frozen, read_frozen(target))

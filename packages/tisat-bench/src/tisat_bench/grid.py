@@ -74,5 +74,8 @@ def fewer(figure: Figure | Adjusted | None) -> str:
 
 
 def percents(figure: Figure | Adjusted | None, *fields: str) -> list[str]:
-    """Fields of a figure in percent, marked where it is on fewer entities; dashes where there is none."""
+    """Fields of a figure in percent, marked where it is on fewer entities.
+
+    Dashes where there is none.
+    """
     return [DASH if figure is None else percent(getattr(figure, name)) + fewer(figure) for name in fields]

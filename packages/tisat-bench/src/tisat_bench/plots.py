@@ -1,4 +1,6 @@
-"""The pictures of a benchmark report, from figures that were already made. Nothing is counted here.
+"""The pictures of a benchmark report, from figures that were already made.
+
+Nothing is counted here.
 
 One colour for each kind of system: red for the reference, blue for those the experiment marks as ours, grey for the others. What trivial baselines get is a grey bar or a dotted line.
 """

@@ -38,7 +38,7 @@ def read_printed(path: Path) -> JsonDict:
 
 
 class Printed:
-    """What was printed elsewhere of one kind of table; of nothing, where an experiment names no file."""
+    """Figures published elsewhere for one kind of table; empty without a file."""
 
     def __init__(self, document: JsonMap | None, kind: str) -> None:
         self.name = "" if document is None else str(document["name"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from tisat.utils.tables import DASH, Layout, percent
-from tisat_bench.captions import FEWER, GUESS, where_from
+from tisat_bench.captions import FEWER, GUESS, data_sentence
 from tisat_bench.frozen import Frozen
 from tisat_bench.grid import Grid, percents
 from tisat_bench.published_figures import Printed
@@ -47,7 +47,7 @@ def adjusted_table(frozen: Frozen) -> Layout:
     below = (
         "Point-adjusted precision, recall and F1 in percent, pooled, at the best of all thresholds, which an oracle chose with the test labels (as is usual for this score). "
         "Warning: random guessing wins under this score. The two last rows are random baselines on the labels of every entity that is published; the systems are on the entities below. "
-        f"In {beaten} of {total} cells a random baseline that chooses its probability the same way does better than the system on the same entities. {where_from(frozen)}"
+        f"In {beaten} of {total} cells a random baseline that chooses its probability the same way does better than the system on the same entities. {data_sentence(frozen)}"
         + (f" Systems with randomness: mean of {' or '.join(map(str, seeds))} seeds." if seeds else "")
         + (
             f" {FEWER} on fewer entities: " + ", ".join(f"{s} on {n} of {of} of {d}" for s, d, n, of in fewer) + "."

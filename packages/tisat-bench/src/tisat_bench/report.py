@@ -15,7 +15,7 @@ from tisat.plotting.page import Block, Item, Key, Picture, Section, Table, rende
 from tisat.plotting.phrases import terms_of
 from tisat.utils.tables import Layout
 from tisat_bench import plots as draw
-from tisat_bench.captions import rule_title, where_from
+from tisat_bench.captions import data_sentence, rule_title
 from tisat_bench.entity_page import entity_page
 from tisat_bench.evaluation import Results
 from tisat_bench.figures import baseline_of
@@ -49,7 +49,7 @@ def table_block(layout: Layout) -> Block:
     )
 
 
-def curve_systems(frozen: Frozen, rule: str) -> list[str]:
+def systems_to_draw(frozen: Frozen, rule: str) -> list[str]:
     """The systems whose curves are drawn: the reference, the random baseline, and the strongest of the rest."""
     whole = [f for f in frozen.figures if f.rule == rule and f.entities == f.of]
     return draw.strongest(frozen, whole, SHOWN_CURVES)
@@ -60,7 +60,7 @@ def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
     curves, baselines = {}, {}
     for dataset, everyone in evaluation.entities.items():
         lines = {}
-        for name in curve_systems(frozen, rule):
+        for name in systems_to_draw(frozen, rule):
             runs, entities = evaluation.finished(name, dataset)
             if runs and len(entities) == len(everyone):
                 lines[name] = evaluation.counts(runs[0], entities, rule, delta).curve()
@@ -71,7 +71,10 @@ def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
 
 
 def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
-    """Pictures before tables; what holds for all of them is said once, in the section that comes first."""
+    """Pictures before tables.
+
+    What holds for all of them is said once, in the section that comes first.
+    """
     delta, rules = frozen.about["delta_max"], frozen.about["rules"]
     sections = []
     for rule in rules if frozen.figures else ():
@@ -135,7 +138,7 @@ def _answer(frozen: Frozen) -> tuple[str, list[str]]:
 def _entity_pages(folder: Path, frozen: Frozen, evaluation: Results, command: str) -> Section:
     """A page for every entity, and the section that links to them."""
     (folder / "entities").mkdir(parents=True, exist_ok=True)
-    systems = curve_systems(frozen, frozen.about["rules"][-1])
+    systems = systems_to_draw(frozen, frozen.about["rules"][-1])
     parts = []
     for dataset, everyone in evaluation.entities.items():
         links = []
@@ -163,7 +166,7 @@ def report_page(
     """The report as one HTML text."""
     about = frozen.about
     facts = [
-        f"{where_from(frozen)} Made with tisat {', '.join(about['versions'])} on: "
+        f"{data_sentence(frozen)} Made with tisat {', '.join(about['versions'])} on: "
         + "; ".join(
             f"{m.get('processor', '?')}, {m.get('cores', '?')} cores, Python {m.get('python', '?')}"
             for m in about["machines"]

@@ -1,4 +1,4 @@
-"""Where a benchmark's series come from: the published data sets, and generated plants for trying things out.
+"""Sources of a benchmark's series: published data sets and generated plants.
 
 A source is small and can be sent to another process: it holds a name and a folder, never values. It does not know detectors.
 """

@@ -87,7 +87,10 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the store for writing; a second writer is told so instead of mixing its rows in."""
+        """Hold the store for writing.
+
+        A second writer is told so instead of mixing its rows in.
+        """
         refusal = InputError(
             f"The store {str(self.folder)!r} must have one writer at a time. Another run is writing to it."
         )

@@ -15,7 +15,7 @@ from tisat.alarms.rules import RULES
 from tisat.errors import InputError
 from tisat.metrics.statistics import Ranks, mean_ranks
 from tisat.utils.tables import DASH, Layout, best_cells, percent, signed
-from tisat_bench.captions import FEWER, caption, rule_title, rule_with_options, where_from
+from tisat_bench.captions import FEWER, caption, data_sentence, rule_title, rule_with_options
 from tisat_bench.evaluation import BASELINE_DRAWS
 from tisat_bench.figures import Difference, Figure
 from tisat_bench.frozen import Frozen
@@ -71,11 +71,11 @@ def corrected_table(frozen: Frozen) -> Layout:
     rules = list(frozen.about["rules"])
     grid = Grid(frozen, (f.system for f in figures), rules)
 
-    def of(system: str, dataset: str, rule: str) -> str:
+    def cell(system: str, dataset: str, rule: str) -> str:
         f = cells.get((system, dataset, rule))
         return f"{percent(f.corrected)} / {percent(f.corrected_mean)}{fewer(f)}" if f else DASH
 
-    rows = grid.rows(lambda system, dataset: [of(system, dataset, rule) for rule in rules])
+    rows = grid.rows(lambda system, dataset: [cell(system, dataset, rule) for rule in rules])
     # "random, simulated" is a check of the closed form, not another baseline; figures of earlier versions have no clock among them
     trivial = [name for name in dict.fromkeys(one.baseline for one in frozen.baselines) if name != "random, simulated"]
     below = caption(
@@ -121,13 +121,13 @@ def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, below:
     cells = {(d.system, d.dataset): d for d in shown}
     grid = Grid(frozen, (d.system for d in shown), ("pooled", "mean"))
 
-    def of(system: str, dataset: str) -> list[str]:
+    def cells_of(system: str, dataset: str) -> list[str]:
         d = cells.get((system, dataset))
         if d is None:
             return [DASH, DASH]
         return [_with_interval(d.pooled, d.pooled_low, d.pooled_high), _with_interval(d.mean, d.mean_low, d.mean_high)]
 
-    return grid.layout(title, grid.rows(of), f"{below} {where_from(frozen)}")
+    return grid.layout(title, grid.rows(cells_of), f"{below} {data_sentence(frozen)}")
 
 
 def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
@@ -138,13 +138,13 @@ def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
     score, baseline_score = ("pooled", "baseline_score") if pooled else ("mean", "baseline_mean")
     grid = Grid(frozen, (f.system for f in figures), list(map(str, deltas)))
 
-    def of(system: str, dataset: str) -> list[str]:
+    def cells_of(system: str, dataset: str) -> list[str]:
         return [cell for delta in deltas for cell in percents(cells.get((system, dataset, delta)), score)]
 
     def of_baseline(_: str, dataset: str) -> list[str]:
         return [cell for delta in deltas for cell in percents(_whole(figures, dataset, delta), baseline_score)]
 
-    rows = [*grid.rows(of), grid.row(BASELINE, of_baseline)]
+    rows = [*grid.rows(cells_of), grid.row(BASELINE, of_baseline)]
     below = caption(
         frozen,
         figures,
@@ -155,7 +155,10 @@ def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
 
 
 def ranks_of(frozen: Frozen, *, rule: str) -> Ranks | None:
-    """Mean ranks over all entities that every compared system has; None where there are too few."""
+    """Mean ranks over all entities that every compared system has.
+
+    None where there are too few.
+    """
     shown = [e for e in frozen.entities if e.rule == rule]
     blocks = list(dict.fromkeys((e.dataset, e.entity) for e in shown))
     systems = list(dict.fromkeys(e.system for e in shown))
@@ -180,7 +183,7 @@ def ranks_table(frozen: Frozen, *, rule: str) -> Layout | None:
     friedman = "" if math.isnan(ranks.friedman_p) else f"Friedman p = {ranks.friedman_p:.1e}. "  # takes three systems
     below = (
         f"Mean rank of per-entity SPD over {ranks.blocks} entities with events (1 is best), rule: {rule_with_options(frozen, rule)}. {friedman}"
-        f"Ranks closer than {ranks.critical_difference:.2f} (Nemenyi, 5 %) are not told apart: {together}. Only systems that have every entity. {where_from(frozen)}"
+        f"Ranks closer than {ranks.critical_difference:.2f} (Nemenyi, 5 %) are not told apart: {together}. Only systems that have every entity. {data_sentence(frozen)}"
     )
     return Layout(f"Mean ranks under: {rule_title(rule)}", [("", "System"), ("", "mean rank")], rows, below)
 
@@ -194,7 +197,7 @@ def cost_table(frozen: Frozen) -> Layout:
     systems = {system["name"]: system for system in frozen.about["systems"]}
     grid = Grid(frozen, (f.system for f in figures), ("steps", "seconds", "MB"), names=("System", "set to"))
 
-    def of(system: str, dataset: str) -> list[str]:
+    def cells_of(system: str, dataset: str) -> list[str]:
         f = cells.get((system, dataset))
         if f is None:
             return [DASH] * 3
@@ -205,7 +208,7 @@ def cost_table(frozen: Frozen) -> Layout:
         settings = ", ".join(f"{name} {value}" for name, value in systems[system]["params"].items())
         return ("pooled; " if systems[system].get("pooled") else "") + (settings or "defaults")
 
-    rows = [grid.row(system, of, set_to(system)) for system in grid.systems]
+    rows = [grid.row(system, cells_of, set_to(system)) for system in grid.systems]
     below = caption(
         frozen,
         figures,

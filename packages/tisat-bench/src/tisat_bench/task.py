@@ -52,7 +52,9 @@ def freeze(value: object, *, whose: str) -> Plain:
 
 
 def fingerprint(train: Series, test: Series) -> str:
-    """A hash of every value and label a task sees; the same rows give the same text on every machine.
+    """A hash of every value and label a task sees.
+
+    The same rows give the same text on every machine.
 
     Examples
     --------
@@ -161,7 +163,9 @@ def make_task(
     evidence: JsonMap | None = None,
     pooled: Iterable[str] = (),
 ) -> Task:
-    """A task with the detector's full parameters; a detector without randomness gets no seed.
+    """A task with the detector's full parameters.
+
+    A detector without randomness gets no seed.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""``run_task``: a task and its two series in, scores and a row out. Pure, and the same on a laptop and a cluster.
+"""``run_task``: a task and its two series in, scores and a row out.
+
+Pure, and the same on a laptop and a cluster.
 
 It fits on the training series (without its labels), scores the test series, and computes the one thing that needs the
 points themselves, the evidence of the paper's alarm rule. It knows no labels, no thresholds, no metrics and no files.
@@ -36,7 +38,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "torch")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task: a row for the log, and its arrays where it went well."""
+    """The result of a task: a row for the log and, if it succeeded, arrays."""
 
     task: Task
     row: JsonDict  # plain values: status, reason, timings, memory, machine
@@ -51,7 +53,7 @@ class Outcome:
 
 @cache
 def machine() -> JsonDict:
-    """What the figures of this process were measured on; no host or user name."""
+    """Processor and library versions of this process; no host or user name."""
     model = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.is_file():
@@ -102,7 +104,10 @@ def peak_memory() -> int:
 def _fitted_together(
     detector: str, params: Options, seed: int | None, source: Source, entities: tuple[str, ...]
 ) -> tuple[Any, float]:
-    """One model for all entities of a data set, and the seconds it took; the last one is kept for its next entity."""
+    """One model for all entities of a data set, and the seconds it took.
+
+    The last one is kept for its next entity.
+    """
     started = time.perf_counter()
     fitted = build(detector, params, seed).fit_together(
         [series.without_labels() for series in source.training(entities)]
@@ -117,7 +122,7 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
             f"The data of {task} must have fingerprint {task.fingerprint}. Got {seen} instead: the files have changed."
         )
     if task.detector == SCORES:
-        return _given(task, train, test)
+        return _external_scores(task, train, test)
     detector = task.build()  # imports what it needs, so that it can be told to use one thread
     with one_thread():
         together = 0.0  # seconds, shared by all entities of a pooled model
@@ -164,8 +169,11 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
     return row, arrays
 
 
-def _given(task: Task, train: Series, test: Series) -> tuple[JsonDict, dict[str, Array]]:
-    """Scores that were computed elsewhere, as if a detector had made them; their cost is not known."""
+def _external_scores(task: Task, train: Series, test: Series) -> tuple[JsonDict, dict[str, Array]]:
+    """Scores that were computed elsewhere, as if a detector had made them.
+
+    Their cost is not known.
+    """
     said = dict(task.params)
     scores, normal = read_given(str(said["folder"]), task.dataset, task.entity, length=len(test))
     if checksum(str(said["folder"]), task.dataset, task.entity) != said["checksum"]:
@@ -179,12 +187,17 @@ def _given(task: Task, train: Series, test: Series) -> tuple[JsonDict, dict[str,
 
 
 def run_from(task: Task, source: Source) -> Outcome:
-    """:func:`run_task` with the series of a source; a pooled task needs those of other entities too."""
+    """:func:`run_task` with the series of a source.
+
+    A pooled task needs those of other entities too.
+    """
     return run_task(task, *source.pair(task.entity), source=source)
 
 
 def run_task(task: Task, train: Series, test: Series, *, source: Source | None = None) -> Outcome:
-    """Fit, score, and say what it cost; an exception becomes a row with its reason and a command that repeats it.
+    """Fit, score, and say what it cost.
+
+    An exception becomes a row with its reason and a command that repeats it.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def test_pooled_and_single_scores_are_those_of_the_metric(case):
         return
     counts, metric = counted(labels, scores, delta), spd_score(labels, scores, delta_max=delta)
     assert counts.pooled()[0] == pytest.approx(float(metric), abs=1e-12)
-    assert counts.each() == pytest.approx(np.array(metric.per_series), abs=1e-12, nan_ok=True)
+    assert counts.per_entity() == pytest.approx(np.array(metric.per_series), abs=1e-12, nan_ok=True)
 
 
 @settings(deadline=None, max_examples=40)
@@ -73,7 +73,7 @@ def test_a_rule_that_restarts_is_counted_as_its_alarms_are(end):
     }
     expected = spd_score_of_active(labels, family, delta_max=10)
     assert counts.pooled()[0] == pytest.approx(float(expected), abs=1e-12)
-    assert counts.each() == pytest.approx(np.array(expected.per_series), abs=1e-12)
+    assert counts.per_entity() == pytest.approx(np.array(expected.per_series), abs=1e-12)
     assert (np.diff(grid_of(evidence, windows, rule)) < 0).all()
 
 

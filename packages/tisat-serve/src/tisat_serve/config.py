@@ -1,4 +1,6 @@
-"""The configuration file: groups of entities, sources, sinks, limits. One TOML file; every mistake is a sentence.
+"""The configuration file: groups of entities, sources, sinks, limits.
+
+One TOML file; every mistake is a sentence.
 
 Another configuration needs no restart: see :mod:`tisat_serve.reload`.
 """
@@ -39,7 +41,7 @@ T = TypeVar("T")
 
 
 class Listen(msgspec.Struct, forbid_unknown_fields=True):
-    """Where to listen. ``url`` is how others reach the console, for links in messages."""
+    """Listening address; ``url`` is how others reach the console."""
 
     host: str = "127.0.0.1"
     port: int = 8765
@@ -49,7 +51,7 @@ class Listen(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LimitsTable(msgspec.Struct, forbid_unknown_fields=True):
-    """What is taken at most."""
+    """Limits on requests and entities."""
 
     entities: int = 20_000
     rows_waiting: int = 20_000
@@ -59,14 +61,19 @@ class LimitsTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class KeepTable(msgspec.Struct, forbid_unknown_fields=True):
-    """How long alarms that are over (with their labels) and the journal are kept; history is kept as its group says."""
+    """How long alarms that are over (with their labels) and the journal are kept.
+
+    History is kept as its group says.
+    """
 
     alarms: str = "730 days"
     journal: str = "730 days"
 
 
 class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
-    """A group of entities with one model. Where ``model`` is not there yet, it is fitted on ``history`` of the group's source.
+    """A group of entities with one model.
+
+    Where ``model`` is not there yet, it is fitted on ``history`` of the group's source.
 
     ``rule`` is the name of an alarm rule, or a table ``[group.rule]`` with a ``name`` and its options; the model's own unless given.
     """
@@ -86,7 +93,9 @@ class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Remote(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Who we are to a server or a broker, and what we trust. Secrets are in the environment or in files.
+    """Who we are to a server or a broker, and what we trust.
+
+    Secrets are in the environment or in files.
 
     ``url``: by HTTP, with ``headers``, a bearer token or a user; ``mqtt`` by host and port, ``kafka`` and ``nats`` by a list.
     """
@@ -129,7 +138,9 @@ class SourceTable(_Remote, forbid_unknown_fields=True, kw_only=True):
 
 
 class SinkTable(_Remote, forbid_unknown_fields=True, kw_only=True):
-    """Who is told: ``alertmanager``, ``webhook``, ``apprise``, ``mqtt`` or ``kafka``. Secrets come from the environment or a file.
+    """Who is told: ``alertmanager``, ``webhook``, ``apprise``, ``mqtt`` or ``kafka``.
+
+    Secrets come from the environment or a file.
 
     ``together``: alarms that begin within so long are one message (``apprise`` 10 s, ``webhook`` 0 s unless told).
     """
@@ -250,7 +261,7 @@ def _environment(variable: str, what: str) -> str:
 
 
 def _broker(table: SourceTable | SinkTable) -> Broker:
-    """Where a broker of MQTT is, and who we are there."""
+    """Address and credentials of an MQTT broker."""
     return Broker(**_fields(table, "host", "port", "user", "tls"), password=_secret(table, "password"))
 
 
@@ -276,7 +287,10 @@ def _secret(table: SourceTable | SinkTable, what: str) -> str:
 
 
 def groups_of(config: Config, *, say: object = None) -> list[Group]:
-    """The groups with their models; a model that is not there is fitted on history, where the group says so."""
+    """The groups with their models.
+
+    A model that is not there is fitted on history, where the group says so.
+    """
     return [_group(config, table, say) for table in config.group]
 
 
@@ -304,7 +318,10 @@ def _group(config: Config, table: GroupTable, say: Any) -> Group:
 
 
 def _rule(table: GroupTable, watch: Watch) -> AlarmRule | None:
-    """The rule of a group where it is another than the model's; options that are not said are as the model has them."""
+    """The rule of a group where it is another than the model's.
+
+    Options that are not said are as the model has them.
+    """
     if table.rule is None:
         return None
     said = {"name": table.rule} if isinstance(table.rule, str) else dict(table.rule)
@@ -359,7 +376,7 @@ SOURCES: dict[str, Callable[[SourceTable], Part]] = {
 
 
 def _maker(kind: str, kinds: dict[str, T], what: str) -> T:
-    """What makes a source or a sink of a kind: ours, or one that another package has under an entry point."""
+    """Find the maker of a source or sink, ours or of an entry point."""
     makers = {one.name: one for one in entry_points(group=f"tisat_serve.{what}s")}
     if kind not in kinds and kind not in makers:
         *first, last = [*kinds, *makers]
@@ -368,7 +385,7 @@ def _maker(kind: str, kinds: dict[str, T], what: str) -> T:
 
 
 def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
-    """Sources and sinks, and the names of those that are told through the outbox."""
+    """Make the sources and sinks; with the names of those behind the outbox."""
     sinks = [_maker(table.kind, SINKS, "sink")(table) for table in config.sink]
     outbox: list[Sink] = [sink for sink in sinks if not isinstance(sink, Alertmanager)]
     parts: list[Part] = [sink for sink in sinks if isinstance(sink, Alertmanager)]

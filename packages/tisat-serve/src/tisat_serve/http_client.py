@@ -86,7 +86,10 @@ def ask(
     most: int = 1,
     ca: str | None = None,
 ) -> bytes:
-    """At most ``most`` bytes of the answer; a body is posted. Whatever goes wrong on the way, a redirect too, is an OSError."""
+    """At most ``most`` bytes of the answer; a body is posted.
+
+    Whatever goes wrong on the way, a redirect too, is an OSError.
+    """
     parts = urlsplit(url)
     said = {"User-Agent": "tisat", **headers}
     if parts.username is not None and "Authorization" not in said:

@@ -22,7 +22,9 @@ FIXED = ("listen.host", "listen.port", "data", "shard")
 
 
 def apply(service: Service, config: Config, started: Config | None = None) -> list[str]:
-    """Put a configuration in force; what changed and what could not, one sentence each.
+    """Put a configuration in force.
+
+    What changed and what could not, one sentence each.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ def _renewed(service: Service, config: Config) -> list[str]:
 
 
 def _unchanged(service: Service, groups: list[Group], config: Config, started: Config | None) -> list[str]:
-    """What a configuration says and a running service cannot take, one sentence each."""
+    """Settings that need a restart, one sentence each."""
     notes = []
     for name in FIXED if started is not None else ():
         before, now = _field(started, name), _field(config, name)

@@ -94,7 +94,10 @@ def listen(
     ready: Callable[[str], None],
     service: Service | None = None,
 ) -> None:
-    """Answer requests until the process is told to end; ``ready`` gets the address, ``service`` a way to renew the certificate."""
+    """Answer requests until the process is told to end.
+
+    ``ready`` gets the address, ``service`` a way to renew the certificate.
+    """
     import uvicorn
 
     from tisat_serve.api.connections import TimedProtocol

@@ -1,4 +1,7 @@
-"""Decide who may do what: tokens with scopes, kept as hashes; a guard before every request. Without a token only this machine is served."""
+"""Decide who may do what: tokens with scopes, kept as hashes.
+
+A guard before every request. Without a token only this machine is served.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ def is_loopback(host: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def hashed(token: str) -> str:
+def hash_token(token: str) -> str:
     """Hash a token for storage: tokens are long and random, so one round is enough."""
     return hashlib.sha256(token.encode()).hexdigest()
 
@@ -93,8 +96,11 @@ class Tokens:
         return self._connection.execute("SELECT hash, name, scopes FROM tokens WHERE ended IS NULL").fetchall()
 
     def may(self, token: str | None, scope: str) -> tuple[bool, str]:
-        """Check whether a token allows a scope; with the name of the token, empty where it is unknown."""
-        mine = hashed(token or "")
+        """Check whether a token allows a scope.
+
+        With the name of the token, empty where it is unknown.
+        """
+        mine = hash_token(token or "")
         role, name = "", ""
         for known, owner, scopes in self.in_force():
             if hmac.compare_digest(known, mine):
@@ -116,7 +122,7 @@ class FailedLogins:
         self._log = log
         self._failures: dict[str, tuple[int, float]] = {}
 
-    def note(self, address: str, what: str) -> float:
+    def record(self, address: str, what: str) -> float:
         """Record a failure; the seconds to wait before it is answered."""
         now = clocks.monotonic()
         count, last = self._failures.pop(address, (0, 0.0))
@@ -147,7 +153,7 @@ def make_token(store: Store, name: str, scopes: list[str], now: float) -> str:
     with store.writing() as write:
         write.execute("DELETE FROM tokens WHERE name = ?", (name,))
         write.execute(
-            "INSERT INTO tokens VALUES (NULL, ?, ?, ?, ?, NULL)", (name, ",".join(scopes), hashed(token), now)
+            "INSERT INTO tokens VALUES (NULL, ?, ?, ?, ?, NULL)", (name, ",".join(scopes), hash_token(token), now)
         )
     return token
 
@@ -180,7 +186,10 @@ def scope_of(method: str, path: str) -> str:
 
 
 class Guard:
-    """Check every request before anything else: whose it is, what it may do; and measure how long the answer took."""
+    """Check every request before anything else: whose it is, what it may do.
+
+    And measure how long the answer took.
+    """
 
     def __init__(self, app: ASGIApp, *, service: Service, tokens: Tokens, metrics: Metrics) -> None:
         self.app, self.service, self.tokens, self.metrics = app, service, tokens, metrics
@@ -206,12 +215,12 @@ class Guard:
                 message["headers"] = [*message["headers"], *more, *([HSTS] if secure else [])]
             await send(message)
 
-        scope["tisat.refuse"] = lambda what: self._slow(request, what)
+        scope["tisat.refuse"] = lambda what: self._delay_failure(request, what)
         scope["tisat.secure"] = secure
         self._running += 1
         wrong = self._check(request, scope)
         if wrong is not None and wrong[0] == 401 and token_of(request.headers, request.cookies) is not None:
-            wrong = await self._slow(request, request.url.path) or wrong
+            wrong = await self._delay_failure(request, request.url.path) or wrong
         try:
             if wrong is None:
                 await self.app(scope, receive, watched)
@@ -268,7 +277,10 @@ class Guard:
         return 403, f"The token {scope['tisat.author']!r} must have the scope {needed!r}. It has not."
 
     def _not_local(self, request: Request) -> str:
-        """Find why a request is refused while no token is in force; empty: it comes from this machine."""
+        """Find why a request is refused while no token is in force.
+
+        Empty: it comes from this machine.
+        """
         settings = self.service.settings
         reached = urlsplit(settings.url).hostname or settings.host
         if not is_loopback(settings.host) or not is_loopback(reached):
@@ -284,12 +296,12 @@ class Guard:
             return "Without a token only this machine is served: the Host must be localhost."
         return ""
 
-    async def _slow(self, request: Request, what: str) -> tuple[int, str] | None:
+    async def _delay_failure(self, request: Request, what: str) -> tuple[int, str] | None:
         """Log a failed login and wait; a refusal where too many wait already."""
         if self._waiting >= WAITING:
             return 429, f"No more than {WAITING} failed logins may wait for their answers. Try again in a moment."
         peer = request.client.host if request.client is not None else "an unknown address"
-        delay = self.failures.note(peer, what)
+        delay = self.failures.record(peer, what)
         self._waiting += 1
         try:
             await asyncio.sleep(delay)

@@ -23,7 +23,7 @@ from tisat_serve.feedback.refits import Schedule
 from tisat_serve.folder.forgetting import forget_old
 from tisat_serve.store import Mark, StoreFullError
 from tisat_serve.structs import LedgerLine, Outcome, Row
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 TEND = 1.0  # seconds between two looks at silent entities, held rows and the log's end
 LEDGER_AGE = 30.0
@@ -57,7 +57,7 @@ class Part(Protocol):
 
     @property
     def error(self) -> str:
-        """What is wrong now, empty where nothing is."""
+        """The present problem; empty where there is none."""
 
 
 @dataclass
@@ -86,8 +86,8 @@ class Service:
 
     def __init__(self, engine: Engine, settings: Settings | None = None, *, parts: Sequence[Part] = ()) -> None:
         self.engine, self.settings, self.parts = engine, settings or Settings(), list(parts)
-        self.view = View(engine)
-        self.people = OperatorFeedback(engine, self.view)
+        self.view = FleetView(engine)
+        self.feedback = OperatorFeedback(engine, self.view)
         self.schedule = Schedule()
         self.peers = Peers(self)
         self.started = engine.clock()
@@ -134,7 +134,7 @@ class Service:
 
     @property
     def problems(self) -> list[str]:
-        """What somebody should know, one sentence each."""
+        """Present problems, one sentence each."""
         found = [f"{part.name}: {part.error}" for part in self.parts if part.error]
         if self.engine.store.full:
             found.append("The disk is full: rows are refused until there is room.")
@@ -157,9 +157,12 @@ class Service:
     # ------------------------------------------------------------------ rows in
 
     def submit(self, rows: Sequence[Row], mark: Mark | None = None) -> Future[list[Outcome]]:
-        """Rows that are to be judged; the outcomes come when the rows are on the disk and judged."""
+        """Rows that are to be judged.
+
+        The outcomes come when the rows are on the disk and judged.
+        """
         if self._stopping or (self._thread is not None and not self._thread.is_alive()):
-            raise self._gone()
+            raise self._stopping_error()
         with self._lock:
             self.check_room(len(rows))
             self.waiting += len(rows)
@@ -188,14 +191,14 @@ class Service:
             while True:
                 work = self._gather()
                 if work:
-                    self._judge(work)
+                    self._score(work)
                 else:
                     self.engine.save_while_idle()
                 with contextlib.suppress(StoreFullError):  # rows are refused until there is room
-                    self.engine.move_on()
+                    self.engine.switch_next_entity()
                     if clocks.monotonic() - tended > TEND:
                         tended = clocks.monotonic()
-                        self.engine.tend()
+                        self.engine.run_maintenance()
                     if clocks.monotonic() - forgotten > FORGET:
                         forgotten = clocks.monotonic()
                         forget_old(self.engine)
@@ -213,13 +216,13 @@ class Service:
         while not self._queue.empty():
             item = self._queue.get()
             if item is not None:
-                item[1].set_exception(self._gone())
+                item[1].set_exception(self._stopping_error())
 
-    def _gone(self) -> BusyError:
+    def _stopping_error(self) -> BusyError:
         return BusyError(self.broken or "The service must be running to take rows. It is stopping.", 5)
 
     def _gather(self) -> list[Work]:
-        """What waits: at least one request, or nothing after a while; not more rows than are judged at once."""
+        """Take waiting requests from the queue, up to the rows scored at once."""
         work = []
         count = 0
         try:
@@ -236,7 +239,7 @@ class Service:
             pass
         return work
 
-    def _judge(self, work: list[Work]) -> None:
+    def _score(self, work: list[Work]) -> None:
         begin = clocks.perf_counter()
         rows = sum(len(one) for one, _, _ in work)
         try:

@@ -87,7 +87,10 @@ _decode = msgspec.msgpack.Decoder(list[Entry]).decode
 
 @dataclass
 class Mark:
-    """How far a source was read, and which entities came with which part of it; written in the transaction of the rows."""
+    """How far a source was read, and which entities came with which part of it.
+
+    Written in the transaction of the rows.
+    """
 
     source: str
     next: dict[int, int]  # by partition: the offset of the next message
@@ -215,7 +218,10 @@ class Store:
     # ------------------------------------------------------------------ reading
 
     def open_reader(self) -> sqlite3.Connection:
-        """Open a connection that only reads, for one owner; the store closes it at its end."""
+        """Open a connection that only reads, for one owner.
+
+        The store closes it at its end.
+        """
         connection = self._connect()
         connection.execute("PRAGMA query_only=1")
         self._open.append(connection)
@@ -284,7 +290,10 @@ def file_in(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
-    """A connection beside those of a service, only to read unless told; a file that cannot be opened is a sentence."""
+    """A connection beside those of a service, only to read unless told.
+
+    A file that cannot be opened is a sentence.
+    """
     try:
         connection = sqlite3.connect(f"file:{quote(str(path))}?mode={mode}", uri=True)
     except sqlite3.Error as error:

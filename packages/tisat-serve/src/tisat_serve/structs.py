@@ -1,4 +1,4 @@
-"""What goes in and out, as types: the HTTP interface, its description and the read side use the same ones."""
+"""Types of the HTTP interface, shared by its description and the read side."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Row(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Outcome(msgspec.Struct, omit_defaults=True):
-    """What became of a row. ``ratio`` is statistic / threshold: at or above 1 the alarm is on."""
+    """The outcome of a row; ``ratio`` is statistic / threshold."""
 
     entity: str
     status: str  # ok, warming up, unusable, late, duplicate, unconfirmed, refused or held
@@ -97,7 +97,7 @@ class Pause(msgspec.Struct):
 
 
 class Label(msgspec.Struct):
-    """What a person said of an alarm."""
+    """A label of an alarm."""
 
     id: int
     alarm: str
@@ -119,7 +119,7 @@ class Acknowledgement(msgspec.Struct):
 
 
 class ReasonInfo(msgspec.Struct):
-    """What one channel has to do with an alarm, in the user's units."""
+    """The contribution of one channel to an alarm, in the user's units."""
 
     channel: str
     share: float
@@ -350,7 +350,10 @@ class WhatIf(msgspec.Struct):
 
 
 class Shadow(msgspec.Struct):
-    """What a refit that waits says of the rows that came after it was made; it raises nothing."""
+    """What a refit that waits says of the rows that came after it was made.
+
+    It raises nothing.
+    """
 
     proposal: int
     since: float
@@ -382,7 +385,10 @@ class ProposalInfo(msgspec.Struct):
 
 
 class RuleInfo(msgspec.Struct):
-    """A suppression rule: what nobody is told of, as ``CHANNEL[:up|down][:LEAST]``; the same as ``tisat alarm --suppress``."""
+    """A suppression rule: what nobody is told of, as ``CHANNEL[:up|down][:LEAST]``.
+
+    The same as ``tisat alarm --suppress``.
+    """
 
     id: int
     pattern: str  # of entities

@@ -56,7 +56,10 @@ class ThreadedPart:
         return
 
     def _judge(self, rows: list[Row], mark: Mark) -> bool:
-        """Have rows judged with how far they were read, however long that takes; False where the service ends before."""
+        """Have rows judged with how far they were read, however long that takes.
+
+        False where the service ends before.
+        """
         while True:
             try:
                 self._service.ingest(rows, mark)
@@ -75,7 +78,10 @@ class ThreadedPart:
 
 
 class ListeningPart(ThreadedPart):
-    """One that is woken when an alarm is raised, joined or cleared. What is left at its end is told after the next start."""
+    """One that is woken when an alarm is raised, joined or cleared.
+
+    What is left at its end is told after the next start.
+    """
 
     def _begin(self) -> None:
         self._service.engine.listeners.append(self._listen)

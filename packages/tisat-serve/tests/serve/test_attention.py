@@ -45,9 +45,9 @@ def test_an_alarm_is_taken_on_and_says_by_whom(client, filled):
     assert client.post("/api/v1/alarms/none/acknowledge", json={}).status_code == 404
     assert client.post(f"/api/v1/alarms/{alarm.id}/acknowledge", json={"minutes": -1}).status_code == 422
     with pytest.raises(NotFoundError):
-        filled.people.acknowledge("none", author="eva")
+        filled.feedback.acknowledge("none", author="eva")
     with pytest.raises(InputError):
-        filled.people.acknowledge(alarm.id, author=" ")
+        filled.feedback.acknowledge(alarm.id, author=" ")
 
 
 def test_a_snoozed_alarm_is_told_again_when_its_time_is_over(engine_in, tmp_path):
@@ -61,13 +61,13 @@ def test_a_snoozed_alarm_is_told_again_when_its_time_is_over(engine_in, tmp_path
 
         def told():
             receiver.requests.clear()
-            sink.tell()
+            sink.send_alerts()
             return "".join(body.decode() for _, _, body in receiver.requests).count(alarm.id) > 0
 
         assert told()
-        service.people.acknowledge(alarm.id, author="eva", minutes=60.0)
+        service.feedback.acknowledge(alarm.id, author="eva", minutes=60.0)
         assert not told()
-        service.people.acknowledge(alarm.id, author="eva", minutes=1e-9)
+        service.feedback.acknowledge(alarm.id, author="eva", minutes=1e-9)
         assert told()
 
 

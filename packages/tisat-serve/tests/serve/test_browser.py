@@ -114,7 +114,7 @@ def test_axe_finds_nothing_serious_and_no_table_is_cut(served, scheme):
     axe = (Path(found.submodule_search_locations[0]) / "axe.min.js").read_text()
     service, address = served
     for alarm in service.view.alarms(sort="statistic"):
-        service.people.label(alarm.id, "false", author="ana")
+        service.feedback.label(alarm.id, "false", author="ana")
     serious, cut = [], []
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

@@ -12,7 +12,7 @@ from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import Group
 from tisat_serve.store import Store, StoreFullError
 from tisat_serve.structs import Row
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 
 def run(engine, requests):
@@ -94,7 +94,7 @@ def test_the_reorder_window_puts_late_rows_in_their_place(engine_in, tmp_path):
     for k in order:
         assert late.ingest([Row("a", values[k].tolist(), START + 60 * k)])[0].status == "held"
     late.steady = late.clock = lambda: START + 1000.0
-    late.tend()  # nothing has come for long: the rest is judged too
+    late.run_maintenance()  # nothing has come for long: the rest is judged too
     strip = result_lines(plain)
     assert result_lines(late) == strip
     held = engine_in(tmp_path / "held", lateness=180.0, save_rows=2)
@@ -105,7 +105,7 @@ def test_the_reorder_window_puts_late_rows_in_their_place(engine_in, tmp_path):
     for k in order[7:]:
         held.ingest([Row("a", values[k].tolist(), START + 60 * k)])
     held.steady = held.clock = lambda: START + 1000.0
-    held.tend()
+    held.run_maintenance()
     assert result_lines(held) == strip
 
 
@@ -116,9 +116,9 @@ def test_a_silent_entity_is_an_alarm_of_its_own_kind(engine_in, tmp_path):
     now[0] += 100
     engine.ingest([Row("b", [60.0, 5.0, 1.0], START + 60)])
     now[0] += 100
-    engine.tend()
+    engine.run_maintenance()
     assert engine.store.read("SELECT entity, sort, cleared FROM alarms") == [("a", "silence", None)]
-    engine.tend()
+    engine.run_maintenance()
     engine.ingest([Row("a", [60.0, 5.0, 1.0], START + 60)])
     assert engine.store.read("SELECT entity, sort, cleared IS NULL FROM alarms") == [("a", "silence", 0)]
 
@@ -190,11 +190,11 @@ def test_a_clock_that_steps_makes_nobody_silent(engine_in, tmp_path):
     for step in (300.0, -7200.0, 86400.0):
         wall[0] += step
         steady[0] += 1.0
-        engine.tend()
-    assert not View(engine).alarms(sort="silence")
+        engine.run_maintenance()
+    assert not FleetView(engine).alarms(sort="silence")
     steady[0] += 61.0
-    engine.tend()
-    silent = View(engine).alarms(sort="silence")
+    engine.run_maintenance()
+    silent = FleetView(engine).alarms(sort="silence")
     assert {one.entity for one in silent} == {"e0", "e1", "e2", "e3"}
     assert "no row has come for 64 seconds" in silent[0].why
 

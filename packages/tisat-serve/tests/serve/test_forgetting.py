@@ -12,7 +12,7 @@ from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.folder.forgetting import forget, forget_in, forget_old
 from tisat_serve.security import Tokens
 from tisat_serve.structs import Row
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 TABLES = ("alarms", "calibrations", "proposals", "owners")
 
@@ -28,7 +28,7 @@ def left(store, name):
 def test_an_entity_is_forgotten_with_everything_and_may_come_back(engine_in, tmp_path, killed):
     engine = engine_in(tmp_path / "a", routes=("hook",))
     plain = engine_in(tmp_path / "b")
-    people = OperatorFeedback(engine, View(engine))
+    people = OperatorFeedback(engine, FleetView(engine))
     for rows in requests_of():
         engine.ingest(rows)
         plain.ingest([row for row in rows if row.entity != "e1"])
@@ -52,7 +52,7 @@ def test_an_entity_is_forgotten_with_everything_and_may_come_back(engine_in, tmp
         o for k, row in enumerate(plant_rows(3).tolist()) for o in again.ingest([Row("e1", row, late + 60 * k)])
     ]
     assert [one.status for one in outcomes] == ["warming up"] * 3
-    assert View(again).entity("e1").rows == 3
+    assert FleetView(again).entity("e1").rows == 3
 
 
 def test_by_the_api_by_the_page_and_in_a_folder(service, tmp_path):
@@ -89,7 +89,7 @@ def test_a_name_with_spaces_round_it_is_no_other_entity(service):
 def test_alarms_that_are_over_and_the_journal_are_kept_as_long_as_told(engine_in, tmp_path):
     now = [float(START)]
     engine = engine_in(tmp_path, clock=lambda: now[0])
-    people = OperatorFeedback(engine, View(engine))
+    people = OperatorFeedback(engine, FleetView(engine))
     for rows in requests_of(count=300):
         engine.ingest(rows)
     over = [one.id for one in people.view.alarms(active=False)]

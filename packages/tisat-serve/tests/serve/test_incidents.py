@@ -24,7 +24,7 @@ from tisat_serve.sinks.alertmanager import Alertmanager
 from tisat_serve.sinks.message import message_of
 from tisat_serve.store import Store
 from tisat_serve.structs import Row
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 FAULTS = {"a": 300, "b": 304, "c": 600}  # the first two begin together, four minutes apart
 
@@ -90,7 +90,7 @@ def test_all_alarms_of_an_incident_are_labelled_and_taken_on_at_once(filled, cli
     assert again.label == "true"
     assert {one.acknowledged for one in again.alarms} == {"eva"}
     with pytest.raises(NotFoundError):
-        filled.people.label_incident("none", "true", author="eva")
+        filled.feedback.label_incident("none", "true", author="eva")
 
 
 def test_an_incident_is_the_same_after_a_restart(engine_in, tmp_path):
@@ -124,7 +124,7 @@ def test_an_alert_that_grows_worse_is_another_alert_and_the_milder_one_is_over(e
         for severity in ("minor", "minor", "major"):
             now = [msgspec.structs.replace(alarm, severity=severity)]
             monkeypatch.setattr(service.view, "alarms", lambda *, active, now=now, **_: now if active else [])
-            sink.tell()
+            sink.send_alerts()
             alerts = json.loads(receiver.requests[-1][2])
             told.append([(one["labels"]["severity"], one["labels"]["incident"]) for one in alerts])
         assert told == [
@@ -151,7 +151,7 @@ def broken(steps_watch, tmp_path):  # noqa: F811
 
 
 def test_an_alarm_is_ongoing_until_somebody_accepts_it(broken):
-    view, people = broken.view, broken.people
+    view, people = broken.view, broken.feedback
     (alarm,) = [one for one in view.alarms(active=True) if one.state == "ongoing"]
     assert alarm.ongoing_since > alarm.raised
     assert view.entity("pump").status == "alarm"
@@ -175,13 +175,13 @@ def test_an_alarm_is_ongoing_until_somebody_accepts_it(broken):
 
 def test_accepting_is_kept_over_a_kill(broken, steps_watch):  # noqa: F811
     (alarm,) = [one for one in broken.view.alarms(active=True) if one.state == "ongoing"]
-    broken.people.accept(alarm.id, author="eva")
+    broken.feedback.accept(alarm.id, author="eva")
     folder = broken.engine.store.folder
     broken.engine.store.close()
     with Store(folder) as store:
         engine = Engine(store, [Group("main", steps_watch)], clock=lambda: float(START))
-        assert View(engine).alarm(alarm.id).alarm.state == "new normal"
-        assert View(engine).entity("pump").status == "ok"
+        assert FleetView(engine).alarm(alarm.id).alarm.state == "new normal"
+        assert FleetView(engine).entity("pump").status == "ok"
 
 
 def test_after_a_restart_an_entity_with_an_ongoing_alarm_is_not_calm(broken, steps_watch):  # noqa: F811
@@ -190,8 +190,8 @@ def test_after_a_restart_an_entity_with_an_ongoing_alarm_is_not_calm(broken, ste
     broken.engine.store.close()
     with Store(folder) as store:
         engine = Engine(store, [Group("main", steps_watch)], clock=lambda: float(START))
-        assert View(engine).entity("pump").status == "alarm"
-        assert View(engine).counts() == {"alarm": 1}
+        assert FleetView(engine).entity("pump").status == "alarm"
+        assert FleetView(engine).counts() == {"alarm": 1}
 
 
 # ---------------------------------------------------------------------- patterns and recurrence
@@ -244,7 +244,7 @@ def test_alarms_that_recur_are_one_line(nightly):
 
 
 def test_labels_propose_a_pattern_and_what_it_knows_calls_nobody(nightly):
-    view, people, engine = nightly.view, nightly.people, nightly.engine
+    view, people, engine = nightly.view, nightly.feedback, nightly.engine
     for alarm in at_night(view):
         people.label(alarm.id, "expected", author="eva")
     proposals = [one for one in view.proposals() if one.kind == "pattern"]
@@ -277,7 +277,7 @@ def test_labels_propose_a_pattern_and_what_it_knows_calls_nobody(nightly):
 
 
 def test_a_pattern_that_would_hide_a_true_alarm_says_so_and_labels_taken_back_withdraw_it(nightly):
-    view, people = nightly.view, nightly.people
+    view, people = nightly.view, nightly.feedback
     first, second, _ = at_night(view)
     people.label(first.id, "false", author="eva")
     people.label(second.id, "true", author="eva")
@@ -290,7 +290,7 @@ def test_a_pattern_that_would_hide_a_true_alarm_says_so_and_labels_taken_back_wi
 def test_a_known_alarm_of_which_more_becomes_calls_somebody(steps_watch, tmp_path):  # noqa: F811
     with Store(tmp_path) as store:
         engine = Engine(store, [Group("main", steps_watch)], clock=lambda: float(START), routes=("hook",))
-        view = View(engine)
+        view = FleetView(engine)
         people = OperatorFeedback(engine, view)
         values = plant(2600, 2)
         values[300:320, 1] += 2.0
@@ -344,7 +344,7 @@ def test_a_page_shows_any_stretch_by_the_readers_clock(filled, client):
 def test_a_threshold_that_avoids_nothing_is_not_proposed_by_itself(filled, monkeypatch):
     from dataclasses import replace
 
-    people, view = filled.people, filled.view
+    people, view = filled.feedback, filled.view
     made, group, number = people._made("a", "", None)
     useless = replace(made, avoided=0)
     lower = replace(made, avoided=1, after=replace(made.after, threshold=0.9 * made.before.threshold))

@@ -11,7 +11,7 @@ from tisat_serve.engine.engine import Engine, Limits
 from tisat_serve.engine.group import Group
 from tisat_serve.store import Store
 from tisat_serve.structs import Row
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 BEGIN, UNDONE, COUNT = 300, 1000, 1700
 
@@ -41,7 +41,7 @@ def test_an_ongoing_alarm_is_open_until_it_is_back(watch, tmp_path):
         )
         engine.ingest(rows[first:last])
         engine.settle()
-        entity = View(engine).entity("pump")
+        entity = FleetView(engine).entity("pump")
         still = engine.store.read(
             "SELECT count(*) FROM alarms WHERE cleared IS NULL AND raised < ?", ((START + 60 * (BEGIN + 60)) * 10**9,)
         )

@@ -36,7 +36,7 @@ from tisat_serve.sources.kafka import KafkaSink, KafkaSource
 from tisat_serve.sources.promql import PromQL
 from tisat_serve.store import FILE, Store
 from tisat_serve.structs import Row
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 
 @pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")
@@ -45,7 +45,7 @@ def test_of_a_rule_that_feeds_back_what_if_at_its_own_threshold_is_the_book(watc
         engine = Engine(store, [Group("main", watch.recalibrated(rule="paper"))], clock=lambda: float(START))
         for rows in requests_of():
             engine.ingest(rows)
-        view = View(engine)
+        view = FleetView(engine)
         book = view.alarms(sort="statistic")
         same = view.what_if(group="main", threshold=view.entity("e1").threshold)
         assert {(one.entity, one.raised, one.cleared) for one in same.alarms} == {(one.entity, one.raised, one.cleared) for one in book}  # fmt: skip
@@ -93,7 +93,7 @@ def test_another_group_with_another_model_is_refused_and_sources_go_on(engine_in
 @pytest.mark.parametrize("rules", [["temp:up"], ["temp:down"], ["*:up"], ["temp:2"], ["temp:90%"], ["temp"], ["flow"], ["temp:up:1", "flow:up"]])  # fmt: skip
 def test_a_rule_of_the_service_suppresses_what_the_command_line_does(engine_in, tmp_path, watch, rules):
     engine = engine_in(tmp_path)
-    people = OperatorFeedback(engine, View(engine))
+    people = OperatorFeedback(engine, FleetView(engine))
     for text in rules:
         assert people.rule("e*", text, author="ann").suppress == text
     people.rule("other-*", "temp", author="ann")

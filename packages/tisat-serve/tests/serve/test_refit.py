@@ -8,11 +8,11 @@ from tisat.errors import InputError
 from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.service import Service
 from tisat_serve.structs import Row
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 
 def people_of(engine):
-    return OperatorFeedback(engine, View(engine))
+    return OperatorFeedback(engine, FleetView(engine))
 
 
 def more_rows(first, count, *, fault=None, entities=4):
@@ -31,7 +31,7 @@ def engine(engine_in, tmp_path):
 
 def follow(engine):
     count = 0
-    while engine.move_on():
+    while engine.switch_next_entity():
         count += 1
     return count
 
@@ -86,7 +86,7 @@ def test_a_kill_while_entities_follow_changes_no_verdict(engine_in, tmp_path, mo
         people = people_of(engine)
         people.decide(people.refit(author="eva").id, take=True, author="eva")
         for _ in range(moved):
-            engine.move_on()
+            engine.switch_next_entity()
         engine.ingest(more_rows(400, 10))
         if kill:
             engine.store.close()  # without saving anything
@@ -94,7 +94,7 @@ def test_a_kill_while_entities_follow_changes_no_verdict(engine_in, tmp_path, mo
         follow(engine)
         engine.ingest(more_rows(410, 40))
         logs.append(result_lines(engine))
-        alarms = [(one.id, one.cleared) for one in View(engine).alarms()]
+        alarms = [(one.id, one.cleared) for one in FleetView(engine).alarms()]
         logs.append(alarms)
     assert logs[0] == logs[2]
     assert logs[1] == logs[3]

@@ -16,7 +16,7 @@ from serve.conftest import START
 from serve.processes import Process
 from serve.streams import Broker, book, judged, stream_rows
 from tisat.errors import InputError
-from tisat_serve.cluster.entity_transfer import Shelf, pack, release, unpack
+from tisat_serve.cluster.entity_transfer import SnapshotFolder, pack, release, unpack
 from tisat_serve.cluster.shards import Shard, move, shard_of
 from tisat_serve.engine.engine import Engine, Limits, Mark
 from tisat_serve.engine.group import Group
@@ -51,7 +51,7 @@ def test_an_entity_goes_on_elsewhere_to_the_bit(engine_in, watch, tmp_path):
     cut = 4 * 130  # the fault of e1 is on
     first.ingest_many([rows[:cut]], Mark("rows", {0: cut}, dict.fromkeys(("e0", "e1", "e2", "e3"), 0)))
     first.settle()
-    people = Service(first).people
+    people = Service(first).feedback
     people.decide(people.propose(entity="e2", author="eva", budget="1/2000 rows").id, take=True, author="eva")
     (on,) = people.view.alarms(active=True)
     packed = pack(first, ["e1", "e2"])
@@ -67,7 +67,7 @@ def test_an_entity_goes_on_elsewhere_to_the_bit(engine_in, watch, tmp_path):
         engine.close()
     other = engine_in(tmp_path / "c")
     other.ingest_many([rows[:cut]], Mark("rows", {}, {}))
-    people = Service(other).people
+    people = Service(other).feedback
     people.decide(people.propose(entity="e2", author="eva", budget="1/2000 rows").id, take=True, author="eva")
     other.ingest_many([rows[cut:]], Mark("rows", {}, {}))
     other.settle()
@@ -79,7 +79,7 @@ def test_an_entity_goes_on_elsewhere_to_the_bit(engine_in, watch, tmp_path):
 def test_the_parcel_that_is_further_on_stays(engine_in, tmp_path):
     engine = engine_in(tmp_path / "a")
     engine.ingest(stream_rows(2, 0, 5))
-    shelf = Shelf(tmp_path / "shelf")
+    shelf = SnapshotFolder(tmp_path / "shelf")
     assert shelf.get("rows", 0) is None
     assert shelf.put("rows", 0, 10, pack(engine, ["e0"]))
     assert not shelf.put("rows", 0, 9, []), "one who is behind changes nothing"

@@ -19,7 +19,7 @@ from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.folder.upgrade import upgrade
 from tisat_serve.store import VERSION, Store
 from tisat_serve.structs import Row
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 DATA = Path(__file__).parent / "data"
 FOLDER = DATA / "folder-de5a2b0.tar.xz"
@@ -37,7 +37,7 @@ def test_a_folder_of_an_earlier_version_opens_and_continues_to_the_bit(earlier):
     with Store(earlier / "data") as store:
         assert store.read("PRAGMA user_version") == [(VERSION,)]
         engine = Engine(store, [Group("main", Watch.load(earlier / "plant.tisat"))], clock=lambda: float(START))
-        view = View(engine)
+        view = FleetView(engine)
         assert engine.replayed > 0, "it was killed"
         assert [(one.word, one.author, one.reason) for one in view.labels()] == [("false", "ann", "of before")]
         assert [(one.pattern, one.suppress) for one in view.rules()] == [("e1", "*:down")], "it held a fall back"
@@ -77,7 +77,7 @@ def test_a_folder_with_a_model_that_cannot_be_read_is_taken_along(unreadable):
     assert watch.calibration.target == 1000.0
     with Store(unreadable / "data") as store:
         engine = Engine(store, [Group("main", watch)], clock=lambda: float(START))
-        view = View(engine)
+        view = FleetView(engine)
         assert [(one.word, one.author, one.reason) for one in view.labels()] == [("false", "ann", "of before")]
         assert set(before["alarms"]) <= {one.id for one in view.alarms()}
         assert view.ledger().fleet.false == 1
@@ -113,4 +113,4 @@ def test_a_folder_moves_on_to_another_model_of_the_same_channels(earlier, model)
         engine = Engine(store, [Group("main", Watch.load(model))], clock=lambda: float(START))
         assert len(engine.cells) == 2
         with pytest.raises(ConflictError):
-            OperatorFeedback(engine, View(engine)).revert(View(engine).proposals()[0].id, author="bob")
+            OperatorFeedback(engine, FleetView(engine)).revert(FleetView(engine).proposals()[0].id, author="bob")

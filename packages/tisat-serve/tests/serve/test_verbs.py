@@ -209,7 +209,9 @@ def test_windows_that_are_not_learned_from_are_labelled_in_what_is_exported(engi
     engine = engine_in(tmp_path / "one")
     for rows in requests_of(entities=2, count=50, faulty=()):
         engine.ingest(rows)
-    Service(engine).people.pause("e1", start=float(START + 600), stop=float(START + 1200), author="anna", reason="work")
+    Service(engine).feedback.pause(
+        "e1", start=float(START + 600), stop=float(START + 1200), author="anna", reason="work"
+    )
     engine.close()
     done = dict(upkeep.export(tmp_path / "one", tmp_path / "out", normal=True))
     assert done == {"e0": 50, "e1": 40}

@@ -8,7 +8,7 @@ from tisat.errors import InputError
 from tisat_serve.engine.row_encoding import pack_brief, unpack_brief
 from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.folder.archive import briefs_of
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def desk(engine_in, tmp_path):
     engine = engine_in(tmp_path)
     for rows in requests_of():
         engine.ingest(rows)
-    view = View(engine)
+    view = FleetView(engine)
     return engine, view, OperatorFeedback(engine, view)
 
 
@@ -121,14 +121,14 @@ def test_labels_make_a_proposal_that_can_be_taken_and_taken_back(desk, engine_in
     assert view.entity("e0").threshold == other
     engine.store.close()  # killed
     again = engine_in(tmp_path)
-    assert View(again).calibrated("e1") == proposal.threshold_after
-    people = OperatorFeedback(again, View(again))
+    assert FleetView(again).calibrated("e1") == proposal.threshold_after
+    people = OperatorFeedback(again, FleetView(again))
     people.revert(proposal.id, author="bob")
-    assert (View(again).calibrated("e1"), View(again).entity("e1").threshold) == (calibrated, before)
-    assert [line["author"] for line in View(again).journal()][:2] == ["bob", "bob"]
+    assert (FleetView(again).calibrated("e1"), FleetView(again).entity("e1").threshold) == (calibrated, before)
+    assert [line["author"] for line in FleetView(again).journal()][:2] == ["bob", "bob"]
     group = people.propose(group="main", author="ann", budget="1/5000 rows")
     people.decide(group.id, take=True, author="ann")
-    assert {View(again).calibrated(one.name) for one in View(again).entities()} == {group.threshold_after}
+    assert {FleetView(again).calibrated(one.name) for one in FleetView(again).entities()} == {group.threshold_after}
     with pytest.raises(InputError, match="must be open"):
         people.decide(group.id, take=True, author="ann")
 
@@ -140,7 +140,7 @@ def test_maintenance_and_rules_hold_messages_back_but_not_alarms(engine_in, tmp_
         ("rule", lambda p: p.rule("e1", "*:100", author="ann")),
     ):
         engine = engine_in(tmp_path / f"{pattern}{len(list(tmp_path.iterdir()))}", routes=("hook",))
-        view = View(engine)
+        view = FleetView(engine)
         make(OperatorFeedback(engine, view))
         for rows in requests_of():
             engine.ingest(rows)
@@ -198,7 +198,7 @@ def test_thresholds_that_follow_the_alarms_are_kept_row_by_row_and_over_a_restar
     before = {one.name: (one.threshold, one.ratio) for one in view.entities()}
     engine.close()
     engine.store.close()
-    again = View(engine_in(tmp_path))
+    again = FleetView(engine_in(tmp_path))
     assert {one.name: (one.threshold, one.ratio) for one in again.entities()} == before
     assert briefs_of(again.engine.entities, "e1").threshold.tolist() == brief.threshold.tolist()
     old = pack_brief(brief)[: 18 * len(brief.times)]
@@ -221,6 +221,6 @@ def test_what_if_and_the_ledger_count_the_same_rows_and_duplicates_are_none(engi
     requests = requests_of(entities=1)
     for rows in [*requests, requests[0]]:  # the first hundred rows come twice
         engine.ingest(rows)
-    view = View(engine)
+    view = FleetView(engine)
     assert view.entity("e0").rows == 200
     assert view.what_if(group="main", threshold=2.0).rows == view.ledger().fleet.rows == view.entity("e0").judged

@@ -102,8 +102,14 @@ class MissingExtraError(TisatError, ImportError):
 
 
 class SeriesWarning(UserWarning):
-    """Rows were judged with less than the model knows; the message says what they lack."""
+    """Rows were judged with less than the model knows.
+
+    The message says what they lack.
+    """
 
 
 class CalibrationWarning(UserWarning):
-    """A threshold was computed, but an assumption behind it does not hold; the message says which."""
+    """A threshold was computed, but an assumption behind it does not hold.
+
+    The message says which.
+    """

@@ -1,4 +1,4 @@
-"""What is missing: one rule for it, over a whole series and row by row.
+"""Fill gaps by one rule, over a whole series and row by row.
 
 Each channel is carried forward for at most ``MAX_GAP`` rows. A row that still lacks a value is unusable, unless the
 detector can do without single channels (``partial``) and has at least one. A row that is far ahead of all others in time
@@ -158,7 +158,7 @@ def usable_parts(
 
 
 def stretches_of(seen: TakenIn) -> list[slice]:
-    """Where the clean stretches of a series lie that was taken in."""
+    """The stretches of usable rows of a series."""
     breaks = (np.diff(seen.usable.view(np.int8), prepend=np.int8(0)) != 0) | seen.begins
     edges = np.append(np.flatnonzero(breaks), len(seen.usable))
     return [slice(int(a), int(b)) for a, b in pairwise(edges) if seen.usable[a]]
@@ -192,7 +192,10 @@ def time_flags(series: Series, period: float | None) -> tuple[Flags, Flags]:
 
 
 def _first_pace(stamps: AnyArray, unit: float, left_out: Flags, begins: Flags) -> tuple[float | None, int]:
-    """The median of the first steps, and the row up to which it took to find it; flags rows on the way."""
+    """The median of the first steps, and the row up to which it took to find it.
+
+    Flags rows on the way.
+    """
     last, waiting, steps = 0, 0, list[float]()
     for row in range(1, len(stamps)):
         step = float((stamps[row] - stamps[last]) / unit)
@@ -243,7 +246,10 @@ def bounded(detector: Bounded, rows: Array) -> Array:
 
 
 def finite(points: Array) -> Array:
-    """Points with infinities cut off at ``LARGEST``; NaN stays, it means that there is none."""
+    """Points with infinities cut off at ``LARGEST``.
+
+    NaN stays, it means that there is none.
+    """
     return np.asarray(np.maximum(np.minimum(points, LARGEST), -LARGEST))  # np.clip takes longer for one row
 
 
@@ -274,7 +280,9 @@ class CarryForward(Folded[Array, Filled]):
         self._rows = 0  # the number of the next row
 
     def step(self, row: Array, /, *, number: int | None = None, stamp: Stamp = None, whole: bool = False) -> Filled:
-        """Fill the missing values of a row ``(C,)`` as far as they may be carried; NaN stays where they may not.
+        """Fill the missing values of a row ``(C,)`` as far as they may be carried.
+
+        NaN stays where they may not.
 
         ``number`` and ``stamp`` are those of the row, as a :class:`Silence` carries them; unless given, rows are counted.
         ``whole``: it is known to lack nothing.

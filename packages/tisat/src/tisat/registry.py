@@ -83,14 +83,20 @@ IMPORTS = (
 
 
 def names() -> list[str]:
-    """Every registered name, in the order of the table; then those of installed packages and of ``TISAT_IMPORT``."""
+    """Every registered name, in the order of the table.
+
+    Then those of installed packages and of ``TISAT_IMPORT``.
+    """
     _look_outside()
     return list(DETECTORS)
 
 
 @cache
 def _look_outside() -> None:
-    """Add what installed packages offer and what ``TISAT_IMPORT`` names, once; a name of the table is never replaced."""
+    """Add what installed packages offer and what ``TISAT_IMPORT`` names, once.
+
+    A name of the table is never replaced.
+    """
     from importlib.metadata import entry_points
 
     for point in entry_points(group=ENTRY_POINTS):
@@ -182,7 +188,10 @@ def register(name: str, cls: type[Detector]) -> None:
 
 
 def named_in(document: Mapping[str, object], *, path: object) -> type[Detector]:
-    """The registered class whose fitted detector a model file holds; others are refused."""
+    """The registered class whose fitted detector a model file holds.
+
+    Others are refused.
+    """
     name = document.get("detector")
     if not isinstance(name, str) or not _knows(name):
         raise ArtefactError(

@@ -213,7 +213,10 @@ class Series:
         return say(value, None if self.offsets is None else int(self.offsets[time_step]), dates=dates)
 
     def in_order(self, channels: Sequence[str], *, whose: str, ignore_extra: bool = False) -> Series:
-        """The same series with the channels of a model, by name where both have names; see :mod:`tisat.io.columns`."""
+        """The same series with the channels of a model, by name where both have names.
+
+        See :mod:`tisat.io.columns`.
+        """
         order = order_of(self.channels, channels, whose=whose, ignore_extra=ignore_extra)
         if order is None:  # by position, under the model's names: offline and online call a channel the same
             return self if self.channels == tuple(channels) else replace(self, channels=tuple(channels))

@@ -10,7 +10,7 @@ import pytest
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
 from tisat.alarms.joined_channels import Further
-from tisat.alarms.patterns import Fingerprint, Pattern, demoted, known_by, likeness, propose_patterns
+from tisat.alarms.patterns import Fingerprint, Pattern, demoted, known_by, propose_patterns, share_similarity
 from tisat.detectors.prism.detector import Prism
 from tisat.errors import ArtefactError
 from tisat.watch.monitor import Monitor
@@ -144,7 +144,7 @@ def test_a_fault_led_by_a_channel_that_hardly_spoke_before_is_not_known():
     shares = [("vibration", 0.3, 1), ("flow", 0.3, 1), ("current", 0.15, 1)]
     (proposal,) = propose_patterns([alarm(10, "2026-03-02T02:00:00", *shares)], {10: "false"})
     led = alarm(1, "2026-03-05T02:10:00", ("current", 0.6, 1), ("vibration", 0.2, 1), ("flow", 0.2, 1))
-    assert likeness(Fingerprint.of(led).channels, proposal.pattern.examples[0]) > 0.6
+    assert share_similarity(Fingerprint.of(led).channels, proposal.pattern.examples[0]) > 0.6
     assert not proposal.pattern.matches(led)
 
 

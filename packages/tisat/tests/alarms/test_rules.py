@@ -229,7 +229,7 @@ def test_bad_arguments_are_refused_in_a_sentence():
 
 def test_options_of_an_earlier_file_keep_the_rule_it_was_written_with():
     written = {name: value for name, value in ExcessRule(window=500).params().items() if name not in ExcessRule.added}
-    rule = make_rule("excess", **ExcessRule.earlier(written))
+    rule = make_rule("excess", **ExcessRule.complete_options(written))
     assert (rule.momentary_window, rule.gate) == (500, 0.0)
     assert rule.identity() == written  # and what tells it from others is what it was
     assert ExcessRule().identity()["gate"] == 5.0

@@ -28,14 +28,14 @@ def _duration(seconds: float) -> str:
 
 
 @contextmanager
-def _watching(total: int) -> Iterator[Watcher]:
+def _progress_line(total: int) -> Iterator[Watcher]:
     """A live line on a terminal; in a log file, a line whenever another twentieth is done."""
     from tisat.utils.progress import progress as bar_of
 
     step, counts = max(total // 20, 1), {"done": 0, "logged": -1}
     with bar_of("tasks", total=total) as bar:
 
-        def tell(progress: Progress) -> None:
+        def show_progress(progress: Progress) -> None:
             finished = progress.total - progress.left
             running = "; ".join(map(str, list(progress.running.values())[:2])) or "none"
             note = f"{finished} of {total} · {len(progress.failed)} failed · running {len(progress.running)}: {running}"
@@ -46,10 +46,10 @@ def _watching(total: int) -> Iterator[Watcher]:
                 typer.echo(f"{progress}; {_duration(progress.seconds_left)}", err=True)
             counts["logged"] = twentieth
 
-        yield tell
+        yield show_progress
 
 
-def _one_task(text: str, data: str | None) -> None:
+def _run_one_task(text: str, data: str | None) -> None:
     """Run one task here, with its whole error on standard error."""
     from tisat.errors import InputError
     from tisat_bench.sources import Source
@@ -128,7 +128,7 @@ def bench(
     from tisat_bench.store import Store
 
     if task is not None:
-        _one_task(task, data)
+        _run_one_task(task, data)
         return
     if str(experiment) in BENCHMARKS:
         if report is not None:
@@ -167,7 +167,7 @@ def bench(
             runner = make_engine(engine, jobs=jobs, address=address)
         unique, missing = pending(tasks, results, retry_failed=retry_failed)
         typer.echo(f"{plan.title}: {len(unique)} tasks, {len(missing)} to run, store {store}", err=True)
-        with _watching(len(unique)) as watch:
+        with _progress_line(len(unique)) as watch:
             progress = drive(tasks, plan.sources, results, runner, retry_failed=retry_failed, watch=watch)
         typer.echo(f"{plan.title}: {progress}", err=True)
         if progress.interrupted:
@@ -177,10 +177,10 @@ def bench(
     failed = [rows[one.id] for one in tasks if rows.get(one.id, {}).get("status") == "failed"]
     for row in failed:
         typer.echo(f"failed: {row['reason']}\n    {row['command']}", err=True)
-    _show(plan, results, report=report, freeze=freeze, json=json)
+    _write_results(plan, results, report=report, freeze=freeze, json=json)
 
 
-def _show(plan: Any, results: Any, *, report: Path | None, freeze: Path | None, json: bool) -> None:
+def _write_results(plan: Any, results: Any, *, report: Path | None, freeze: Path | None, json: bool) -> None:
     from dataclasses import asdict
 
     from tisat_bench.evaluation import Results

@@ -35,7 +35,7 @@ WRAP: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def _presence(name: str, data: Path | None) -> str:
-    """What of a data set is under the root, in a few words, without reading values."""
+    """Say how much of a data set is under the root, without reading values."""
     from tisat.errors import InputError
     from tisat_bench.datasets import load
 

@@ -51,7 +51,7 @@ def random_guess_table(
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """What random guessing has under point adjustment, for every label set in DIR: adjusted P / R / F1 in percent."""
+    """Score random guessing under point adjustment on every label set, in percent."""
     from tisat_bench import datasets
     from tisat_bench.captions import GUESS
     from tisat_bench.frozen import TITLES

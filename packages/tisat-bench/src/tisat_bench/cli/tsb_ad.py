@@ -53,7 +53,7 @@ def _own_scores(name: str, series: FoundSeries, values: Array, folder: Path) -> 
     return read_scores(file, rows=len(values))
 
 
-def _given(texts: Sequence[str]) -> dict[str, Path]:
+def _score_folders(texts: Sequence[str]) -> dict[str, Path]:
     """``NAME=FOLDER``, or a folder that is called by its name."""
     from tisat.errors import DataFileError
 
@@ -77,7 +77,7 @@ def compare_on(
 
     benchmark = read_benchmark(name, data)
     series_found = find_series(benchmark, data)
-    score_files = _given(scores)
+    score_files = _score_folders(scores)
     own = list(only) if only else list(SCORERS)
     if not series_found:
         raise DataFileError(

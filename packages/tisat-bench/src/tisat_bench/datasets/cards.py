@@ -55,7 +55,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a data set without opening it.
+    """The metadata of a data set.
 
     Examples
     --------

@@ -51,7 +51,10 @@ def _too_large(part: Path, what: str, limit: int) -> DataFileError:
 
 
 def _receive(url: str, part: Path, bar: Bar, *, limit: int = LARGEST) -> None:
-    """One attempt: append to what is there where the server allows, else begin again. Raises OSError if it breaks off."""
+    """One attempt: append to what is there where the server allows, else begin again.
+
+    Raises OSError if it breaks off.
+    """
     from urllib.error import HTTPError
 
     offset = part.stat().st_size if part.is_file() else 0
@@ -176,12 +179,12 @@ def _unpack(archive: Path, origin: Origin, folder: Path, wanted: list[FileCard])
         ) from None
 
 
-def _have(folder: Path, published: FileCard) -> bool:
+def _is_complete(folder: Path, published: FileCard) -> bool:
     file = folder / published.path
     return file.is_file() and published.digest(file) == published.checksum
 
 
-def _shares(card: Card) -> Iterator[tuple[Origin, list[FileCard]]]:
+def _files_by_origin(card: Card) -> Iterator[tuple[Origin, list[FileCard]]]:
     """Each origin with the files it serves."""
     named = {path for origin in card.download for path in origin.only}
     for origin in card.download:
@@ -200,10 +203,13 @@ def _bar(card: Card, missing: list[FileCard]) -> Iterator[Bar]:
 
 
 def fetch_set(card: Card, folder: Path, *, attempts: int, pause: float, url: str | None = None) -> None:
-    """Bring every file of a card into its folder, then write the manifest; what is there and right is left alone."""
-    missing = [file for file in card.files if not _have(folder, file)]
+    """Bring every file of a card into its folder, then write the manifest.
+
+    What is there and right is left alone.
+    """
+    missing = [file for file in card.files if not _is_complete(folder, file)]
     with _bar(card, missing) as bar:
-        for origin, files in _shares(card):
+        for origin, files in _files_by_origin(card):
             to_fetch = [file for file in files if file in missing]
             if not to_fetch:
                 continue
@@ -227,7 +233,9 @@ def fetch_set(card: Card, folder: Path, *, attempts: int, pause: float, url: str
 def download(
     name: str, data: str | Path | None = None, *, attempts: int = 5, pause: float = 1.0, url: str | None = None
 ) -> Path:
-    """Fetch a data set from its publisher into the cache; what is already there and right is left alone.
+    """Fetch a data set from its publisher into the cache.
+
+    What is already there and right is left alone.
 
     Parameters
     ----------

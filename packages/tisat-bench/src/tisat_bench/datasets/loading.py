@@ -132,7 +132,9 @@ def load(
     strict: bool = True,
     train: float | int | None = None,
 ) -> Dataset:
-    """A data set of the paper, from the files as their publisher lays them out; or your own files.
+    """A data set of the paper, from the files as their publisher lays them out.
+
+    Or your own files.
 
     Values are read when an entity's ``train`` or ``test`` is first asked for.
 

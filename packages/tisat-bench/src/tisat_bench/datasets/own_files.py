@@ -77,12 +77,12 @@ def _split(series: Series, train: float | int | None) -> tuple[Series, Series]:
     return head.without_labels(), tail
 
 
-def _given(series: Series) -> Series:
+def _unchanged(series: Series) -> Series:
     return series
 
 
 def _card(path: Path, pairs: dict[str, tuple[Series, Series]]) -> Card:
-    """What can be said of files nobody described."""
+    """Make the card of a user's own files."""
     first = next(iter(pairs.values()))[0]
     labels = [test.labels for _, test in pairs.values() if test.labels is not None]
     unknown = "not stated"
@@ -113,7 +113,9 @@ def _card(path: Path, pairs: dict[str, tuple[Series, Series]]) -> Card:
 
 
 def read_dataset(path: str | Path, *, train: float | int | None = None, **how: object) -> Dataset:
-    """Your own files as a data set; :func:`tisat_bench.datasets.load` calls it when given a path instead of a name.
+    """Your own files as a data set.
+
+    :func:`tisat_bench.datasets.load` calls it when given a path instead of a name.
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ def read_dataset(path: str | Path, *, train: float | int | None = None, **how: o
     return Dataset(
         card=_card(Path(path), series_pairs),
         entities=tuple(
-            Entity(name=name, period=a.period, read_train=partial(_given, a), read_test=partial(_given, b))
+            Entity(name=name, period=a.period, read_train=partial(_unchanged, a), read_test=partial(_unchanged, b))
             for name, (a, b) in series_pairs.items()
         ),
     )

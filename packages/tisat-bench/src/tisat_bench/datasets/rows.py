@@ -1,4 +1,4 @@
-"""What every reader of a published file checks about its rows: how many there are, and that labels are 0 or 1.
+"""Check the rows of published files: their number, and labels of 0 and 1.
 
 It does not read files.
 """

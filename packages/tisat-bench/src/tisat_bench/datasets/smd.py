@@ -46,7 +46,10 @@ def read_labels(folder: Path, card: Card, machine: str, *, strict: bool) -> Flag
 
 
 def read_interpretation(folder: Path, card: Card, machine: str) -> tuple[Attribution, ...]:
-    """The channels an expert contributing, event by event; channels count from 0 here and from 1 in the file."""
+    """The channels an expert contributing, event by event.
+
+    Channels count from 0 here and from 1 in the file.
+    """
     file = folder / "interpretation_label" / f"{machine}.txt"
     if not file.is_file():
         raise problem(file, "exist", "no such file")

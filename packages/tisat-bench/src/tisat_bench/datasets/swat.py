@@ -42,7 +42,10 @@ HEADER_WITHIN = 5  # lines
 
 
 def _logs(folder: Path) -> dict[tuple[str, str], Path]:
-    """(kind, version) -> file, looked for in the folder and one below it; csv before xlsx."""
+    """(kind, version) -> file, looked for in the folder and one below it.
+
+    Csv before xlsx.
+    """
     logs: dict[tuple[str, str], Path] = {}
     for file in sorted([*folder.glob("*"), *folder.glob("*/*")], key=lambda file: (file.suffix == ".xlsx", str(file))):
         match = LOG.fullmatch(file.name)
@@ -108,7 +111,10 @@ def _labels(file: Path, column: pa.ChunkedArray, above: int) -> Flags:
 
 
 def _clock(file: Path, column: pa.ChunkedArray, above: int, card: Card) -> npt.NDArray[Any]:
-    """The log's timestamps; where they repeat or go back, rows counted by the sampling period, and a warning."""
+    """The log's timestamps.
+
+    Where they repeat or go back, rows counted by the sampling period, and a warning.
+    """
     import pyarrow.compute as pc
 
     text = pc.utf8_trim_whitespace(pc.fill_null(column, ""))
@@ -177,7 +183,10 @@ def _labels_of_events(file: Path, card: Card) -> Flags:
 
 
 def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, Flags]:
-    """The labels of the attack log; where it is not there, those of ``events.csv`` (columns start,stop, half-open)."""
+    """The labels of the attack log.
+
+    Where it is not there, those of ``events.csv`` (columns start,stop, half-open).
+    """
     log = _logs(folder).get(("attack", "v0"))
     if log is not None:
         return {NAME: _labels_of_log(log, card, strict=strict)}
@@ -194,7 +203,10 @@ def newest(folder: Path) -> str | None:
 
 
 def dataset(folder: Path, card: Card, *, version: str | None, strict: bool) -> Dataset:
-    """The one entity, where both logs are there; the normal log v1 is taken before v0 unless asked otherwise."""
+    """The one entity, where both logs are there.
+
+    The normal log v1 is taken before v0 unless asked otherwise.
+    """
     logs = _logs(folder)
     present = [candidate for candidate in reversed(VERSIONS) if ("normal", candidate) in logs]
     if version is not None and version not in present and present:

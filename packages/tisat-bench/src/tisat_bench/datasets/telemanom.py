@@ -29,7 +29,7 @@ COLUMNS = ("chan_id", "spacecraft", "anomaly_sequences", "class", "num_values")
 
 @dataclass(frozen=True)
 class Channel:
-    """What ``labeled_anomalies.csv`` says of one channel, its rows merged."""
+    """One channel of ``labeled_anomalies.csv``, its rows merged."""
 
     length: int  # rows in test
     events: tuple[tuple[int, int], ...]  # [start, stop)
@@ -46,7 +46,10 @@ def _intervals(text: str, length: int) -> tuple[tuple[int, int], ...] | None:
 
 
 def read_channels(folder: Path, card: Card) -> dict[str, Channel]:
-    """The channels of one spacecraft; a channel with several rows (P-2) has the events of all of them."""
+    """The channels of one spacecraft.
+
+    A channel with several rows (P-2) has the events of all of them.
+    """
     file = folder / LABELS
     if not file.is_file():
         raise problem(file, "exist", "no such file")

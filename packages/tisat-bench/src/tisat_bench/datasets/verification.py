@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verification:
-    """What :func:`verify` found.
+    """The result of :func:`verify`.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Verification:
         return not self.findings
 
     def summary(self, card: Card) -> str:
-        """What the folder means for comparisons with published figures, in one or two sentences."""
+        """Compare the folder with the published counts, in one or two sentences."""
         if not self.entities:
             return f"No entity of {self.name} has its values here; labels hold {self.events} events."
         counts = (

@@ -71,7 +71,7 @@ def _rows(file: Path, *columns: str) -> list[dict[str, str]]:
         return list(reader)
 
 
-def _listed(row: dict[str, str], detectors: tuple[str, ...], file: Path) -> ListedSeries:
+def _parse_row(row: dict[str, str], detectors: tuple[str, ...], file: Path) -> ListedSeries:
     match = NAME.fullmatch(row["file"])
     if match is None:
         raise DataFileError(
@@ -115,7 +115,7 @@ def read_benchmark(name: str, data: str | Path | None = None) -> Benchmark:
     names = {row["file_name"] for row in _rows(list_file, "file_name")}
     rows = _rows(table, "file", *FACTS[:3])
     detectors = tuple(column for column in rows[0] if column != "file" and column not in FACTS) if rows else ()
-    listed = tuple(_listed(row, detectors, table) for row in rows if row["file"] in names)
+    listed = tuple(_parse_row(row, detectors, table) for row in rows if row["file"] in names)
     without = names - {one.file for one in listed}
     if without:
         raise DataFileError(

@@ -41,7 +41,10 @@ def window_of(values: Array) -> int:
 
 
 def vus_of(values: Array, labels: Flags, scores: Array) -> float:
-    """VUS-PR of the scores of a whole series, as TSB-AD reports it; rows without a score have the lowest."""
+    """VUS-PR of the scores of a whole series, as TSB-AD reports it.
+
+    Rows without a score have the lowest.
+    """
     known = np.isfinite(scores)
     if not known.any():
         return float("nan")

@@ -95,7 +95,7 @@ def _test_files(name: str, data: str | Path | None, *, univariate: bool) -> Iter
             yield RawSeries(f"{name} {entity}", flags, values)
 
 
-def _arrays(file: Path) -> tuple[Array, Flags]:
+def _read_arrays(file: Path) -> tuple[Array, Flags]:
     with open_numpy(file, "be a whole .npz file with the arrays train, test and labels") as held:
         train, test, flags = (np.asarray(held[name]) for name in ("train", "test", "labels"))
     values = np.concatenate([train, test]).astype(np.float64).reshape(len(train) + len(test), -1)
@@ -103,12 +103,12 @@ def _arrays(file: Path) -> tuple[Array, Flags]:
 
 
 def _first_rows(file: Path, rows: int) -> Array:
-    return _arrays(file)[0][:rows]
+    return _read_arrays(file)[0][:rows]
 
 
 def _whole_files(folder: Path, *, drop: int) -> Iterator[RawSeries]:
     for file in sorted(folder.glob("*.npz")):
-        flags = _arrays(file)[1]
+        flags = _read_arrays(file)[1]
         shorter = flags & np.append(flags[1:], False)  # events end a row earlier there
         kept = len(flags) - drop
         yield RawSeries(f"{folder.name} {file.stem}", shorter[:kept], partial(_first_rows, file, kept))
@@ -122,7 +122,7 @@ def _raw(dataset: str, data: str | Path | None, *, univariate: bool) -> list[Raw
     return []
 
 
-def _rebuilt(raw: RawSeries) -> tuple[Array, Flags]:
+def _read_raw(raw: RawSeries) -> tuple[Array, Flags]:
     return raw.values(), raw.labels
 
 
@@ -155,5 +155,5 @@ def find_series(benchmark: Benchmark, data: str | Path | None = None) -> tuple[F
         fitting = [one for one in raw[listed.dataset] if one.fits(listed)]
         if len(fitting) == 1 and fitting[0].source not in used_files:
             used_files.add(fitting[0].source)
-            series.append(FoundSeries(listed, f"rebuilt from {fitting[0].source}", partial(_rebuilt, fitting[0])))
+            series.append(FoundSeries(listed, f"rebuilt from {fitting[0].source}", partial(_read_raw, fitting[0])))
     return tuple(series)

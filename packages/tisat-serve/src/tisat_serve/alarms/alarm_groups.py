@@ -13,15 +13,18 @@ from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmInfo, IncidentInfo, RecurrenceInfo
 
 if TYPE_CHECKING:
-    from tisat_serve.views.fleet_view import View
+    from tisat_serve.views.fleet_view import FleetView
 
 MOST_LOOKED_AT = 2000  # alarms that recurrences are sought in
 NAMED = 4  # entities in words
 ORDER = [word for _, word in SEVERITIES]
 
 
-def incidents(view: View, *, limit: int = 100, **chosen: object) -> list[IncidentInfo]:
-    """Incidents with an alarm that fits, the latest first; ``chosen`` as in :meth:`View.alarms`."""
+def incidents(view: FleetView, *, limit: int = 100, **chosen: object) -> list[IncidentInfo]:
+    """Incidents with an alarm that fits, the latest first.
+
+    ``chosen`` as in :meth:`FleetView.alarms`.
+    """
     found = view.alarms(**chosen, limit=20 * limit)
     names = list(dict.fromkeys(one.incident for one in found))[:limit]
     members: dict[str, list[AlarmInfo]] = {name: [] for name in names}
@@ -31,7 +34,7 @@ def incidents(view: View, *, limit: int = 100, **chosen: object) -> list[Inciden
     return [_incident(name, alarms) for name, alarms in members.items()]
 
 
-def incident(view: View, number: str) -> IncidentInfo:
+def incident(view: FleetView, number: str) -> IncidentInfo:
     """One incident by its id, which is that of the first alarm raised."""
     found = view.alarms_of([number])
     if not found:
@@ -66,8 +69,11 @@ def _incident(number: str, alarms: list[AlarmInfo]) -> IncidentInfo:
     )
 
 
-def recurrences(view: View, **chosen: Any) -> list[RecurrenceInfo]:
-    """Alarms of an entity that are alike as one each, the latest first; ``chosen`` as in :meth:`View.alarms`."""
+def recurrences(view: FleetView, **chosen: Any) -> list[RecurrenceInfo]:
+    """Alarms of an entity that are alike as one each, the latest first.
+
+    ``chosen`` as in :meth:`FleetView.alarms`.
+    """
     infos, statistic_alarms = {}, []
     for record in view.records(**chosen, limit=MOST_LOOKED_AT):
         info = view.info(record)
@@ -97,7 +103,10 @@ def recurrences(view: View, **chosen: Any) -> list[RecurrenceInfo]:
 
 
 def _alarm(info: AlarmInfo, document: JsonDict) -> Alarm:
-    """An alarm of the book as the library knows it; one about the data has only its moment, kind and channel."""
+    """An alarm of the book as the library knows it.
+
+    One about the data has only its moment, kind and channel.
+    """
     if info.sort == "statistic":
         return Alarm.from_json(document)
     return Alarm(

@@ -1,4 +1,7 @@
-"""From a result to the book of alarms: ids, records, and who is to be told. No database is opened here."""
+"""From a result to the book of alarms: ids, records, and who is to be told.
+
+No database is opened here.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ SEVERITIES = ((5.0, "critical"), (2.0, "major"), (0.0, "minor"))  # from so many
 
 
 def severity_of(ratio: float) -> str:
-    """Name how far beyond its threshold a statistic went; an alarm about the data has no statistic and is minor.
+    """Name how far beyond its threshold a statistic went.
+
+    An alarm about the data has no statistic and is minor.
 
     Examples
     --------
@@ -118,7 +123,7 @@ class Policy:
         self.patterns: dict[str, list[Pattern]] = {}  # by group
 
     def load(self, pauses: list[JsonDict], rules: list[JsonDict], patterns: list[JsonDict]) -> None:
-        """What is in force."""
+        """Load the windows, rules and patterns in force."""
         self.patterns = {}
         for pattern in patterns:
             if pattern["ended"] is None:
@@ -138,7 +143,7 @@ class Policy:
         """Whether a row of this time is to be learned from."""
         return not any(within(pause, at) for pause in self.unlearned(entity))
 
-    def known(self, event: Event) -> str:
+    def known_pattern(self, event: Event) -> str:
         """The accepted pattern that an alarm is of, in words: one of the model, or one that people took here."""
         patterns = self.patterns.get(event.group, ())
         if event.sort != "statistic" or event.document["known"] or not patterns:
@@ -189,7 +194,9 @@ def suppression_of(rule: JsonDict) -> Suppression:
 def write_event(
     write: sqlite3.Connection, event: Event, policy: Policy, routes: tuple[str, ...], now: float, *, reach: int
 ) -> bool:
-    """Put an event into the book and what is to be sent into the outbox; False where it was there already.
+    """Put an event into the book and what is to be sent into the outbox.
+
+    False where it was there already.
 
     An alarm that begins within ``reach`` nanoseconds of an earlier one, of any entity, belongs to the same incident.
     """
@@ -198,10 +205,10 @@ def write_event(
     ).fetchone()
     event_kind = event.what
     if event.what == "raised":
-        pattern = policy.known(event)
+        pattern = policy.known_pattern(event)
         document = json.dumps({**event.document, "known": pattern}, allow_nan=False)
         suppressed, pause = policy.decide(event)
-        suppressed = suppressed or _known(pattern)
+        suppressed = suppressed or _suppression_words(pattern)
         opened = write.execute(
             "SELECT id FROM alarms WHERE raised >= ? AND onset <= ? AND incident = id ORDER BY raised LIMIT 1",
             (event.onset - reach, event.onset + reach),
@@ -217,7 +224,9 @@ def write_event(
         suppressed, pattern = before
         more = event.document.get("further") or event.document.get("ongoing_since") is not None
         document = json.dumps({**event.document, "known": "" if more else pattern}, allow_nan=False)
-        if pattern and more and suppressed == _known(pattern):  # more became of it than people know: somebody is called
+        if (
+            pattern and more and suppressed == _suppression_words(pattern)
+        ):  # more became of it than people know: somebody is called
             suppressed, event_kind = "", "raised"
         change = "UPDATE alarms SET suppressed = ?, ratio = max(ratio, ?), "
         where = "WHERE id = ? AND cleared IS NULL"
@@ -243,6 +252,6 @@ def write_event(
     return bool(cursor)
 
 
-def _known(pattern: str) -> str:
+def _suppression_words(pattern: str) -> str:
     """Why nobody is told of an alarm of a pattern."""
     return f"known: {pattern}" if pattern else ""

@@ -29,11 +29,13 @@ class KnownPatterns:
     people : OperatorFeedback
     """
 
-    def __init__(self, people: OperatorFeedback) -> None:
-        self.people, self.engine, self.view, self.store = people, people.engine, people.view, people.store
+    def __init__(self, feedback: OperatorFeedback) -> None:
+        self.feedback, self.engine, self.view, self.store = feedback, feedback.engine, feedback.view, feedback.store
 
     def offer(self, group: str) -> None:
-        """Propose a pattern for each kind of alarm that was marked false or expected; nothing changes by it.
+        """Propose a pattern for each kind of alarm that was marked false or expected.
+
+        Nothing changes by it.
 
         One that waits already is brought up to date, and withdrawn where its labels were taken back.
         """
@@ -58,7 +60,7 @@ class KnownPatterns:
         for key, one in proposals.items():
             if key not in open_ones:
                 document, before = self._document(group, one), self.engine.groups[group].calibration
-                self.people.lay(group, "", document, before, "tisat", self._reason(one))
+                self.feedback.store_proposal(group, "", document, before, "tisat", self._reason(one))
 
     @staticmethod
     def _reason(proposal: PatternProposal) -> str:
@@ -109,6 +111,6 @@ class KnownPatterns:
         """Put the pattern of a proposal in force."""
         pattern = Pattern.from_json(document["pattern"])
         values = (proposal.group, json.dumps(pattern.to_json()), str(pattern))
-        document["number"] = self.people.add("patterns", values, "pattern", author, reason)
+        document["number"] = self.feedback.add("patterns", values, "pattern", author, reason)
         with self.store.writing() as write:
             write.execute("UPDATE proposals SET document = ? WHERE id = ?", (json.dumps(document), proposal.id))

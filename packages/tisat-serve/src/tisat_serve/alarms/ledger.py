@@ -14,7 +14,7 @@ from tisat_serve.structs import GroupBudget, Ledger, LedgerLine
 
 if TYPE_CHECKING:
     from tisat_serve.engine.engine import Engine
-    from tisat_serve.views.fleet_view import View
+    from tisat_serve.views.fleet_view import FleetView
 
 CONFIDENCE = 0.95
 LABELS = ("true", "false", "expected", "new normal", "unmarked")
@@ -80,8 +80,11 @@ def _line(name: str, rows: int, allowed: float, words: Counter[str], suppressed:
     )
 
 
-def ledger(view: View, *, start: float | None = None, stop: float | None = None) -> Ledger:
-    """Allowed, raised, true, false, unmarked: per entity, per group and of all; since the beginning of history unless told."""
+def ledger(view: FleetView, *, start: float | None = None, stop: float | None = None) -> Ledger:
+    """Allowed, raised, true, false, unmarked: per entity, per group and of all.
+
+    Since the beginning of history unless told.
+    """
     engine = view.engine
     first, last = nanoseconds(start, stop)
     rows = judged_rows(engine, first, last)
@@ -117,8 +120,8 @@ def ledger(view: View, *, start: float | None = None, stop: float | None = None)
     )
 
 
-def budgets_of(view: View) -> list[GroupBudget]:
-    """What the threshold of each group stands on: asked, supported, extrapolated."""
+def budgets_of(view: FleetView) -> list[GroupBudget]:
+    """Budget of each group: target, supported, extrapolated."""
     budgets = []
     for group in view.engine.groups.values():
         calibration = group.watches[group.calibration].calibration

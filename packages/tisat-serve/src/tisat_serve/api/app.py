@@ -84,15 +84,18 @@ def _table(service: Service) -> list[BaseRoute]:
 
 
 class Events:
-    """Server-sent events: what happens, as it happens; a listener that falls behind is told so and goes on."""
+    """Server-sent events: what happens, as it happens.
+
+    A listener that falls behind is told so and goes on.
+    """
 
     def __init__(self, service: Service) -> None:
         self.service = service
         self.queues: set[asyncio.Queue[JsonDict]] = set()
         self.loop: asyncio.AbstractEventLoop | None = None
-        service.engine.listeners.append(self.tell)
+        service.engine.listeners.append(self.publish)
 
-    def tell(self, event: JsonDict) -> None:
+    def publish(self, event: JsonDict) -> None:
         """From any thread."""
         if self.loop is not None and self.queues:
             with contextlib.suppress(RuntimeError):
@@ -204,21 +207,21 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
         *(more or []),
     ]
 
-    async def odd(_: Request, error: Exception) -> Response:
+    async def http_error(_: Request, error: Exception) -> Response:
         code = getattr(error, "status_code", 500)
         said = {404: "There is nothing at this address.", 405: "This address must be asked in another way."}
         return answer(
             {"error": said.get(code, str(getattr(error, "detail", error)))}, code, getattr(error, "headers", None)
         )
 
-    async def fault(_: Request, error: Exception) -> Response:
+    async def server_error(_: Request, error: Exception) -> Response:
         return answer({"error": f"A fault of the service, which its log tells more of: {type(error).__name__}."}, 500)
 
-    async def left(_: Request, error: Exception) -> Response:
+    async def client_left(_: Request, error: Exception) -> Response:
         return answer({"error": "The client left."}, 400)
 
     return Starlette(
         routes=routes,
         middleware=[Middleware(Guard, service=service, tokens=tokens, metrics=metrics)],
-        exception_handlers={HTTPException: odd, ClientDisconnect: left, Exception: fault},
+        exception_handlers={HTTPException: http_error, ClientDisconnect: client_left, Exception: server_error},
     )

@@ -1,4 +1,7 @@
-"""Bodies of requests and answers; the endpoint of rows, as JSON, NDJSON or CSV, packed or not. A row that cannot be read is refused alone."""
+"""Bodies of requests and answers.
+
+The endpoint of rows, as JSON, NDJSON or CSV, packed or not. A row that cannot be read is refused alone.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def rows_of(body: bytes, kind: str, *, entity: str = "", most: int) -> tuple[lis
         raise BodyError(f"A request must not have more than {MOST_VALUES} values. It has; send it in parts.", 413)
     if KINDS[word] == CSV:
         return _csv(body, entity, most)
-    return _json(body, most) if KINDS[word] == JSON else _each(_lines(body), most)
+    return _json(body, most) if KINDS[word] == JSON else _rows_one_by_one(_lines(body), most)
 
 
 def _too_many(most: int) -> BodyError:
@@ -91,14 +94,14 @@ def _json(body: bytes, most: int) -> tuple[list[Row], dict[int, Outcome]]:
         if body.lstrip()[:1] == b"{":
             whole = _whole(body)
             if whole.rows is msgspec.UNSET:
-                return _each([body], most)
+                return _rows_one_by_one([body], most)
             body = bytes(whole.rows)
         if body.count(b"{") > 2 * most and len(_raws(body)) > most:  # before a row is made of each
             raise _too_many(most)
         try:
             rows = _rows(body)
         except msgspec.ValidationError:
-            return _each(_raws(body), most)
+            return _rows_one_by_one(_raws(body), most)
         if len(rows) > most:
             raise _too_many(most)
         return rows, {}
@@ -113,8 +116,11 @@ def _lines(body: bytes) -> Iterator[bytes]:
     return (line for line in io.BytesIO(body) if not line.isspace())
 
 
-def _each(parts: Iterable[Any], most: int) -> tuple[list[Row], dict[int, Outcome]]:
-    """Read rows one by one and stop at the first too many; rows that are wrong alike share one reason."""
+def _rows_one_by_one(parts: Iterable[Any], most: int) -> tuple[list[Row], dict[int, Outcome]]:
+    """Read rows one by one and stop at the first too many.
+
+    Rows that are wrong alike share one reason.
+    """
     rows, bad = [], {}
     notes: dict[str, str] = {}
     for place, part in enumerate(parts):
@@ -166,7 +172,10 @@ def _csv_rows(lines: Iterator[list[str]], entity: str, most: int) -> tuple[list[
 
 
 def _cell(text: str) -> float | str | None:
-    """The value of a cell; text that is no number is left to the model, which may know it for a missing value."""
+    """The value of a cell.
+
+    Text that is no number is left to the model, which may know it for a missing value.
+    """
     try:
         value = read_number(text)
     except ValueError:
@@ -200,7 +209,10 @@ def refusal(error: Exception) -> Response:
 
 
 async def body_of(request: Request, most: int, *, unpack: bool = True) -> bytes:
-    """Read the body, unpacked unless told; refuse one that is larger than ``most`` bytes or does not come in time."""
+    """Read the body, unpacked unless told.
+
+    Refuse one that is larger than ``most`` bytes or does not come in time.
+    """
     global _arriving
     parts, size = [], 0
     try:

@@ -1,4 +1,7 @@
-"""Every endpoint in one table: what it takes, what it gives, who may ask. Routes and the description are made from it."""
+"""Every endpoint in one table: what it takes, what it gives, who may ask.
+
+Routes and the description are made from it.
+"""
 
 from __future__ import annotations
 
@@ -107,13 +110,13 @@ class Said(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LabelBody(Said, kw_only=True):
-    """What an alarm was."""
+    """A label of an alarm."""
 
     word: Literal["true", "false", "expected", "new normal", "unmarked"] = msgspec.field(name="label")
 
 
 class AcknowledgeBody(Said):
-    """Somebody is on an alarm; with ``minutes`` it is snoozed."""
+    """An acknowledgement of an alarm; with ``minutes`` it is snoozed."""
 
     minutes: Annotated[float, msgspec.Meta(gt=0, le=525_600)] | None = None
 
@@ -158,7 +161,7 @@ class Done(msgspec.Struct):
 
 
 class Forgotten(msgspec.Struct):
-    """What was removed."""
+    """The entity and rows that were removed."""
 
     entity: str
     rows: int
@@ -236,7 +239,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{A}/entities/{{name:path}}/history", "A stretch of one entity: values, expectation, statistic.", "read", structs.History,
              lambda s, p, q, b, a: s.view.history(p["name"], **_fields(q)), HistoryQuery),
     Endpoint("POST", f"{A}/entities/{{name:path}}/forget", "Forget an entity: state, history, alarms and labels.", "admin", Forgotten,
-             lambda s, p, q, b, a: Forgotten(p["name"], s.people.forget(p["name"], author=_author(b, a), reason=b.reason)), body=Said),
+             lambda s, p, q, b, a: Forgotten(p["name"], s.feedback.forget(p["name"], author=_author(b, a), reason=b.reason)), body=Said),
     Endpoint("GET", f"{A}/entities/{{name:path}}", "One entity.", "read", structs.EntityInfo, lambda s, p, q, b, a: s.view.entity(p["name"])),
     Endpoint("GET", f"{A}/heatmap", "Entities x time: the largest statistic / threshold of each cell.", "read", structs.HeatMap,
              lambda s, p, q, b, a: s.view.heat_map(**_fields(q)), HeatQuery),
@@ -244,24 +247,24 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              lambda s, p, q, b, a: s.view.alarms(**_fields(q)), AlarmsQuery),
     Endpoint("GET", f"{A}/alarms/{{id}}", "One alarm with everything.", "read", structs.AlarmPage, lambda s, p, q, b, a: s.view.alarm(p["id"])),
     Endpoint("POST", f"{A}/alarms/{{id}}/label", "Say what an alarm was: true, false, expected, new normal, unmarked.", "label", structs.Label,
-             lambda s, p, q, b, a: s.people.label(p["id"], b.word, author=_author(b, a), reason=b.reason), body=LabelBody),
+             lambda s, p, q, b, a: s.feedback.label(p["id"], b.word, author=_author(b, a), reason=b.reason), body=LabelBody),
     Endpoint("POST", f"{A}/alarms/{{id}}/acknowledge", "Say that somebody is on an alarm, or snooze it for some minutes.", "label", structs.Acknowledgement,
-             lambda s, p, q, b, a: s.people.acknowledge(p["id"], author=_author(b, a), reason=b.reason, minutes=b.minutes), body=AcknowledgeBody),
+             lambda s, p, q, b, a: s.feedback.acknowledge(p["id"], author=_author(b, a), reason=b.reason, minutes=b.minutes), body=AcknowledgeBody),
     Endpoint("POST", f"{A}/alarms/{{id}}/accept", "Take the level of an alarm's channels for the new normal: an ongoing alarm is over.", "label", structs.AlarmInfo,
-             lambda s, p, q, b, a: s.people.accept(p["id"], author=_author(b, a), reason=b.reason), body=Said),
+             lambda s, p, q, b, a: s.feedback.accept(p["id"], author=_author(b, a), reason=b.reason), body=Said),
     Endpoint("GET", f"{A}/incidents", "Alarms that began together over entities, the latest first, with what moved first.", "read", list[structs.IncidentInfo],
              lambda s, p, q, b, a: s.view.incidents(**_fields(q)), AlarmsQuery),
     Endpoint("GET", f"{A}/incidents/{{id}}", "One incident.", "read", structs.IncidentInfo, lambda s, p, q, b, a: s.view.incident(p["id"])),
     Endpoint("POST", f"{A}/incidents/{{id}}/label", "Say what all alarms of an incident were.", "label", list[structs.Label],
-             lambda s, p, q, b, a: s.people.label_incident(p["id"], b.word, author=_author(b, a), reason=b.reason), body=LabelBody),
+             lambda s, p, q, b, a: s.feedback.label_incident(p["id"], b.word, author=_author(b, a), reason=b.reason), body=LabelBody),
     Endpoint("POST", f"{A}/incidents/{{id}}/acknowledge", "Say that somebody is on all alarms of an incident.", "label", list[structs.Acknowledgement],
-             lambda s, p, q, b, a: s.people.acknowledge_incident(p["id"], author=_author(b, a), reason=b.reason, minutes=b.minutes), body=AcknowledgeBody),
+             lambda s, p, q, b, a: s.feedback.acknowledge_incident(p["id"], author=_author(b, a), reason=b.reason, minutes=b.minutes), body=AcknowledgeBody),
     Endpoint("GET", f"{A}/recurrences", "Alarms that are alike as one line each: how often, and at which times.", "read", list[structs.RecurrenceInfo],
              lambda s, p, q, b, a: s.view.recurrences(**_fields(q)), RecurrencesQuery),
     Endpoint("GET", f"{A}/patterns", "Patterns of alarms that people know: raised and counted, nobody is called.", "read", list[structs.PatternInfo],
              lambda s, p, q, b, a: s.view.patterns(ended=q.ended), EndedQuery),
     Endpoint("POST", f"{A}/patterns/{{number}}/end", "End a known pattern.", "admin", Done,
-             lambda s, p, q, b, a: Done(s.people.end("patterns", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
+             lambda s, p, q, b, a: Done(s.feedback.end("patterns", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
     Endpoint("GET", f"{A}/labels", "Labels, the latest first.", "read", list[structs.Label], lambda s, p, q, b, a: s.view.labels()),
     Endpoint("GET", f"{A}/ledger", "The budget: allowed, raised, true, false, unmarked, with 95 % intervals.", "read", structs.Ledger,
              lambda s, p, q, b, a: s.view.ledger(**_fields(q)), Span),
@@ -270,28 +273,28 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{A}/proposals", "Proposals, the latest first.", "read", list[structs.ProposalInfo],
              lambda s, p, q, b, a: s.view.proposals(state=q.state), StateQuery),
     Endpoint("POST", f"{A}/proposals", "Make a proposal from what was seen and labelled. Nothing changes by it.", "admin", structs.ProposalInfo,
-             lambda s, p, q, b, a: s.people.propose(entity=b.entity, group=b.group, budget=b.budget, author=_author(b, a), reason=b.reason), body=ProposeBody),
+             lambda s, p, q, b, a: s.feedback.propose(entity=b.entity, group=b.group, budget=b.budget, author=_author(b, a), reason=b.reason), body=ProposeBody),
     Endpoint("POST", f"{A}/refits", "Fit a group's model again on kept history without what people marked, as a proposal. Nothing changes by it.", "admin",
-             structs.ProposalInfo, lambda s, p, q, b, a: s.people.refit(group=b.group, budget=b.budget, author=_author(b, a), reason=b.reason), body=RefitBody),
+             structs.ProposalInfo, lambda s, p, q, b, a: s.feedback.refit(group=b.group, budget=b.budget, author=_author(b, a), reason=b.reason), body=RefitBody),
     Endpoint("GET", f"{A}/proposals/{{number}}/shadow", "What a refit that waits says of the rows that came since; it raises nothing.", "read",
-             structs.Shadow, lambda s, p, q, b, a: s.people.refits.shadow(_number(p))),
+             structs.Shadow, lambda s, p, q, b, a: s.feedback.refits.shadow(_number(p))),
     Endpoint("GET", f"{A}/proposals/{{number}}", "One proposal.", "read", structs.ProposalInfo, lambda s, p, q, b, a: s.view.proposal(_number(p))),
     Endpoint("POST", f"{A}/proposals/{{number}}/take", "Put a proposal in force.", "admin", structs.ProposalInfo,
-             lambda s, p, q, b, a: s.people.decide(_number(p), take=True, author=_author(b, a), reason=b.reason), body=Said),
+             lambda s, p, q, b, a: s.feedback.decide(_number(p), take=True, author=_author(b, a), reason=b.reason), body=Said),
     Endpoint("POST", f"{A}/proposals/{{number}}/leave", "Leave a proposal.", "admin", structs.ProposalInfo,
-             lambda s, p, q, b, a: s.people.decide(_number(p), take=False, author=_author(b, a), reason=b.reason), body=Said),
+             lambda s, p, q, b, a: s.feedback.decide(_number(p), take=False, author=_author(b, a), reason=b.reason), body=Said),
     Endpoint("POST", f"{A}/proposals/{{number}}/revert", "Go back to the threshold before it.", "admin", structs.ProposalInfo,
-             lambda s, p, q, b, a: s.people.revert(_number(p), author=_author(b, a), reason=b.reason), body=Said),
+             lambda s, p, q, b, a: s.feedback.revert(_number(p), author=_author(b, a), reason=b.reason), body=Said),
     Endpoint("GET", f"{A}/pauses", "Maintenance windows.", "read", list[structs.Pause], lambda s, p, q, b, a: s.view.pauses(ended=q.ended), EndedQuery),
     Endpoint("POST", f"{A}/pauses", "Begin a maintenance window: do not send, do not learn.", "admin", structs.Pause,
-             lambda s, p, q, b, a: s.people.pause(author=_author(b, a), **_fields(b, "author")), body=PauseBody),
+             lambda s, p, q, b, a: s.feedback.pause(author=_author(b, a), **_fields(b, "author")), body=PauseBody),
     Endpoint("POST", f"{A}/pauses/{{number}}/end", "End a maintenance window.", "admin", Done,
-             lambda s, p, q, b, a: Done(s.people.end("pauses", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
+             lambda s, p, q, b, a: Done(s.feedback.end("pauses", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
     Endpoint("GET", f"{A}/rules", "Suppression rules.", "read", list[structs.RuleInfo], lambda s, p, q, b, a: s.view.rules(ended=q.ended), EndedQuery),
     Endpoint("POST", f"{A}/rules", "Hold messages back of alarms about a channel, a direction or a small change; alarms stay visible.", "admin", structs.RuleInfo,
-             lambda s, p, q, b, a: s.people.rule(author=_author(b, a), **_fields(b, "author")), body=RuleBody),
+             lambda s, p, q, b, a: s.feedback.rule(author=_author(b, a), **_fields(b, "author")), body=RuleBody),
     Endpoint("POST", f"{A}/rules/{{number}}/end", "End a suppression rule.", "admin", Done,
-             lambda s, p, q, b, a: Done(s.people.end("rules", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
+             lambda s, p, q, b, a: Done(s.feedback.end("rules", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
     Endpoint("GET", f"{A}/shards", "This service and its peers: which answer, what they watch, which alarms are on.", "read", list[structs.ShardInfo],
              lambda s, p, q, b, a: s.peers.shards()),
     Endpoint("GET", f"{A}/journal", "Who changed what, the latest first.", "read", list[JsonDict], lambda s, p, q, b, a: s.view.journal()),

@@ -137,7 +137,7 @@ def replay(
     from tisat.batch import find_machines
     from tisat.errors import InputError
     from tisat.watch import Watch
-    from tisat_serve.folder.replay import of_series, replay, stored
+    from tisat_serve.folder.replay import replay, rows_of_series, stored_rows
 
     if model is None or (not files) == (data is None):
         raise InputError(
@@ -145,10 +145,10 @@ def replay(
         )
     watch = Watch.load(model, budget=budget)
     if data is not None:
-        rows: Any = stored(data, match=match, start=_seconds(start), stop=_seconds(stop))
+        rows: Any = stored_rows(data, match=match, start=_seconds(start), stop=_seconds(stop))
     else:
         told = {**watch.reading, "entity": entity}
-        rows = of_series(machine.read(told) for machine in find_machines(files or [], told))
+        rows = rows_of_series(machine.read(told) for machine in find_machines(files or [], told))
     alarms, counts = replay(watch, rows)
     if json:
         print_json({"alarms": [msgspec.to_builtins(alarm) for alarm in alarms], "rows": counts})

@@ -90,7 +90,7 @@ def serve(
 
 
 def _of_options(given: Options) -> Config:
-    """The configuration that somebody has typed."""
+    """Make a configuration of command-line options."""
     import msgspec
 
     from tisat.errors import InputError
@@ -141,7 +141,7 @@ def _pulled(given: JsonMap) -> list[JsonDict]:
 
 
 def _streamed(given: JsonMap) -> tuple[list[JsonDict], list[JsonDict]]:
-    """Where rows are read from a broker, and where alarms are sent on it."""
+    """Configure a broker as source of rows and as sink of alarms."""
     from tisat.errors import InputError
 
     kind, usual = given["source"], {"nats": "nats://localhost:4222", "kafka": "localhost:9092"}

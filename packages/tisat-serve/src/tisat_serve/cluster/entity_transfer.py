@@ -29,7 +29,7 @@ from tisat_serve.engine.row_encoding import compress, decompress
 VERSION = 1
 
 
-class Packed(msgspec.Struct):
+class PackedEntity(msgspec.Struct):
     """One entity."""
 
     name: str
@@ -44,24 +44,24 @@ class Packed(msgspec.Struct):
     alarms: list[list[Any]]  # rows of the book that are still open
 
 
-class Parcel(msgspec.Struct):
+class PartitionSnapshot(msgspec.Struct):
     """The entities of one part of a source, as they are before the message ``offset``."""
 
     version: int
     source: str
     partition: int
     offset: int
-    entities: list[Packed]
+    entities: list[PackedEntity]
 
 
-def pack(engine: Engine, names: Iterable[str]) -> list[Packed]:
+def pack(engine: Engine, names: Iterable[str]) -> list[PackedEntity]:
     """Entities as they are now. The engine must hold still (``engine.lock``)."""
     entities_packed = []
     for name in names:
         cell = engine.cells[name]
         group = engine.groups[cell.group]
         entities_packed.append(
-            Packed(
+            PackedEntity(
                 name=name,
                 group=cell.group,
                 model=group.print_of(cell.calibration),
@@ -80,7 +80,7 @@ def pack(engine: Engine, names: Iterable[str]) -> list[Packed]:
     return entities_packed
 
 
-def unpack(engine: Engine, packed: Iterable[Packed]) -> list[str]:
+def unpack(engine: Engine, packed: Iterable[PackedEntity]) -> list[str]:
     """Go on with entities that another service has packed; their names."""
     names = []
     with engine.lock:
@@ -121,7 +121,7 @@ def unpack(engine: Engine, packed: Iterable[Packed]) -> list[str]:
     return names
 
 
-def _calibration(engine: Engine, group: Group, one: Packed) -> int:
+def _calibration(engine: Engine, group: Group, one: PackedEntity) -> int:
     """The number that an entity's threshold has here, given one where it is new."""
     model = next((number for number, held in group.models.items() if held.print == one.model), None)
     if model is None:
@@ -143,7 +143,10 @@ def _calibration(engine: Engine, group: Group, one: Packed) -> int:
 
 
 def release(engine: Engine, names: Iterable[str]) -> None:
-    """Let entities go: what was judged here stays in the history; alarms that are on are another's business from then on."""
+    """Let entities go: what was judged here stays in the history.
+
+    Alarms that are on are another's business from then on.
+    """
     with engine.lock:
         cells = [engine.cells[name] for name in names if name in engine.cells]
         engine.settle(most=0)
@@ -159,7 +162,7 @@ def release(engine: Engine, names: Iterable[str]) -> None:
             engine.entities.away[cell.name] = cell.id
 
 
-class Shelf:
+class SnapshotFolder:
     """The folder where parcels lie.
 
     Parameters
@@ -175,30 +178,35 @@ class Shelf:
     def _path(self, source: str, partition: int) -> Path:
         return self.folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', source)[:100]}-{int(partition)}.parcel"
 
-    def get(self, source: str, partition: int) -> Parcel | None:
+    def get(self, source: str, partition: int) -> PartitionSnapshot | None:
         """The parcel of a part of a source; None where there is none yet."""
         path = self._path(source, partition)
         if not path.is_file():
             return None
         try:
-            parcel = msgspec.msgpack.decode(decompress(path.read_bytes()), type=Parcel)
-        except Exception as error:  # whatever a damaged parcel makes of our code, one sentence comes out of it
+            parcel = msgspec.msgpack.decode(decompress(path.read_bytes()), type=PartitionSnapshot)
+        except Exception as error:  # whatever a damaged snapshot makes of our code, one sentence comes out of it
             raise InputError(
-                f"The parcel {str(path)!r} must be whole. It is not: {str(error)[:200]}. Remove it to begin the part again."
+                f"The snapshot {str(path)!r} must be whole. It is not: {str(error)[:200]}. Remove it to begin the part again."
             ) from None
         if parcel.version != VERSION or (parcel.source, parcel.partition) != (source, partition):
-            raise InputError(f"The parcel {str(path)!r} must be that of {source} {partition}. It is of another.")
+            raise InputError(f"The snapshot {str(path)!r} must be that of {source} {partition}. It is of another.")
         return parcel
 
-    def put(self, source: str, partition: int, offset: int, entities: list[Packed]) -> bool:
-        """Lay a parcel down, whole or not at all; False where one lies there that is as far or further on."""
+    def put(self, source: str, partition: int, offset: int, entities: list[PackedEntity]) -> bool:
+        """Lay a parcel down, whole or not at all.
+
+        False where one lies there that is as far or further on.
+        """
         path = self._path(source, partition)
-        busy = InputError(f"The parcel {str(path)!r} must be written by one at a time. Another service is writing it.")
+        busy = InputError(
+            f"The snapshot {str(path)!r} must be written by one at a time. Another service is writing it."
+        )
         with locked(path.with_suffix(".lock"), busy):
             there = self.get(source, partition)
             if there is not None and there.offset >= offset:
                 return False
-            content = compress(msgspec.msgpack.encode(Parcel(VERSION, source, partition, offset, entities)))
+            content = compress(msgspec.msgpack.encode(PartitionSnapshot(VERSION, source, partition, offset, entities)))
             handle, name = tempfile.mkstemp(dir=self.folder)
             with os.fdopen(handle, "wb") as file:
                 file.write(content)

@@ -62,7 +62,7 @@ class Peers:
         given = next(one for one in self.service.settings.peers if without_credentials(one).rstrip("/") == address)
         return msgspec.json.decode(ask(given.rstrip("/") + path, headers, timeout=TIMEOUT, most=LARGEST), type=kind)
 
-    def _each(self, addresses: Sequence[str], call: Any) -> list[Any]:
+    def _ask_all(self, addresses: Sequence[str], call: Any) -> list[Any]:
         if not addresses:
             return []
         with ThreadPoolExecutor(min(16, len(addresses))) as pool:
@@ -70,7 +70,7 @@ class Peers:
 
     def shards(self) -> list[ShardInfo]:
         """How every shard stands, this one first."""
-        return [self._own(), *self._each(self.addresses, self._peer)]
+        return [self._own(), *self._ask_all(self.addresses, self._peer)]
 
     def _own(self) -> ShardInfo:
         service = self.service
@@ -119,7 +119,7 @@ class Peers:
         """The heat maps of the shards that are up, over the same stretch, by address."""
         path = f"/api/v1/heatmap?start={start}&stop={stop}&steps={steps}"
 
-        def one(address: str) -> HeatMap | None:
+        def heat_map_of(address: str) -> HeatMap | None:
             if address == HERE:
                 return self.service.view.heat_map(start=start, stop=stop, steps=steps)
             try:
@@ -129,4 +129,8 @@ class Peers:
                 return None  # it went down in between: its entities have no strip
 
         addresses = [shard.address for shard in shards if shard.up]
-        return {a: found for a, found in zip(addresses, self._each(addresses, one), strict=True) if found is not None}
+        return {
+            a: found
+            for a, found in zip(addresses, self._ask_all(addresses, heat_map_of), strict=True)
+            if found is not None
+        }

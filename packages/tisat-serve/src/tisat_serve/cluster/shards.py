@@ -50,7 +50,10 @@ class Shard:
         return f"{self.number}/{self.shards}"
 
     def settle(self, engine: Engine) -> None:
-        """Let an engine take the entities of this shard alone; its folder belongs to the shard from then on."""
+        """Let an engine take the entities of this shard alone.
+
+        Its folder belongs to the shard from then on.
+        """
         known = engine.store.meta("shard")
         if known and known != str(self):
             raise InputError(

@@ -10,7 +10,10 @@ STEPS = 96  # of the heat map
 
 
 def joined(maps: dict[str, HeatMap], wanted: list[tuple[str, str]], start: float, stop: float) -> HeatMap:
-    """Rows of several heat maps over the same stretch as one; ``wanted`` are keys ``name @address`` and addresses."""
+    """Rows of several heat maps over the same stretch as one.
+
+    ``wanted`` are keys ``name @address`` and addresses.
+    """
     one = next(iter(maps.values()), None)
     width = (stop - start) / STEPS
     times = one.times if one is not None else [start + width * k for k in range(STEPS)]

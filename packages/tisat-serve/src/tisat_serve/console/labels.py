@@ -50,7 +50,10 @@ def number(value: float | None) -> str:
 
 
 def moment(seconds: float | None, fine: bool = False) -> Markup:  # noqa: FBT001, FBT002 - a filter of templates
-    """A moment, in UTC, to the second where ``fine``; the browser writes it in the reader's own time."""
+    """A moment, in UTC, to the second where ``fine``.
+
+    The browser writes it in the reader's own time.
+    """
     if seconds is None:
         return Markup("–")
     if not -62135596800 <= seconds < 253402300800:  # years 1 to 9999

@@ -1,4 +1,6 @@
-"""The pages: fleet, entity, alarms, alarm, budget, what-if, proposals, care. Every view is an address.
+"""The pages: fleet, entity, alarms, alarm, budget, what-if, proposals, care.
+
+Every view is an address.
 
 Pages are rendered whole, so that they can be read without a script; scripts draw charts, send what a person decides and keep
 what is on the page fresh. Nothing is loaded from another host, and no script or style is inline: the policy of
@@ -103,14 +105,14 @@ class Console:
     def guarded(self, render: Callable[[Request], Response]) -> Callable[[Request], Response]:
         """A page whose refusals are pages too."""
 
-        def one(request: Request) -> Response:
+        def page_or_error(request: Request) -> Response:
             try:
                 return render(request)
             except (InputError, ValueError) as error:
                 code = 404 if isinstance(error, NotFoundError) else 400
                 return self.page("error", request, code=code, sentence=str(error))
 
-        return one
+        return page_or_error
 
     def asset(self, request: Request) -> Response:
         """A script, a style or a picture."""
@@ -302,7 +304,7 @@ class Console:
         )  # fmt: skip
 
     def proposals(self, request: Request) -> Response:
-        """Other thresholds, in force only once somebody takes them."""
+        """Proposals, in force only once they are taken."""
         return self.page(
             "proposals", request, proposals=self.view.proposals(), entities=self.view.entities(),
             journal=self.view.journal()[:40], groups=list(self.service.engine.groups),
@@ -319,7 +321,10 @@ class Console:
         )
 
     def shards(self, request: Request) -> Response:
-        """The fleets of all shards on one page, read from the others; one that is down is said to be."""
+        """The fleets of all shards on one page, read from the others.
+
+        One that is down is said to be.
+        """
         peers = self.service.peers
         shards = peers.shards()
         order = {name: place for place, name in enumerate(words.STATUS)}
@@ -348,7 +353,7 @@ class Console:
         )  # fmt: skip
 
     def login(self, request: Request) -> Response:
-        """Where a token is given."""
+        """The page that asks for a token."""
         wanted = request.query_params.get("next", "/")
         return self.page("login", request, next=wanted if LOCAL_PATH.fullmatch(wanted) else "/")
 

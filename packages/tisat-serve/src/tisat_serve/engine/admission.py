@@ -1,4 +1,7 @@
-"""Rows as they come, as the log keeps them; or why they are refused. Nothing is changed here."""
+"""Rows as they come, as the log keeps them; or why they are refused.
+
+Nothing is changed here.
+"""
 
 from __future__ import annotations
 

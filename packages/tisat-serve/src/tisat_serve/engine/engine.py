@@ -1,4 +1,6 @@
-"""Rows in, outcomes out, and nothing that was answered is ever lost. There is no network here.
+"""Rows in, outcomes out, and nothing that was answered is ever lost.
+
+There is no network here.
 
 **Order of things.** Rows are read; those that cannot be are refused (:class:`Admission`). The others go into the log, in one
 transaction that ends on the disk (:class:`Log`). Only then are they scored and answered (:class:`RowScoring`). What follows from
@@ -37,7 +39,7 @@ REPLAYED = 4096  # entries scored at once after a restart
 
 @dataclass
 class Limits:
-    """What the service takes at most."""
+    """Limits of the engine."""
 
     entities: int = 20_000
     save_rows: int = 64  # after so many rows an entity's state is saved
@@ -122,7 +124,9 @@ class Engine:
         return outcomes
 
     def ingest_many(self, requests: Sequence[Sequence[Row]], mark: Mark | None = None) -> list[list[Outcome]]:
-        """The outcomes of the rows of several requests, in one transaction. :meth:`settle` must follow when nothing waits.
+        """The outcomes of the rows of several requests, in one transaction.
+
+        :meth:`settle` must follow when nothing waits.
 
         With a ``mark`` the last request is from a source that can be read again: its rows are taken in the order they have there.
         """
@@ -176,7 +180,7 @@ class Engine:
         return self.scoring.apply(list(enumerate(entries, first)))
 
     def settle(self, *, most: int = 32) -> None:
-        """Write what follows from the results, save the states that are due, tell those who listen."""
+        """Write events, save the states that are due, notify listeners."""
         with self.lock:
             events = list(self.saver.events)
             if not (events or self.saver.due):
@@ -187,10 +191,10 @@ class Engine:
                 return
         for event in events:
             about = {"what": event.what, "alarm": event.id, "entity": event.entity, "sort": event.sort}
-            self.tell({**about, "at": event.at * 1e-9})
+            self.notify({**about, "at": event.at * 1e-9})
 
-    def tell(self, event: JsonDict) -> None:
-        """Tell those who listen."""
+    def notify(self, event: JsonDict) -> None:
+        """Notify the listeners of an event."""
         for listener in list(self.listeners):
             listener(event)
 
@@ -206,8 +210,8 @@ class Engine:
                 self.saver.mark(cell)
         self.settle(most=most)
 
-    def tend(self) -> None:
-        """Once in a while: silent entities, rows held too long, the end of the log, old history."""
+    def run_maintenance(self) -> None:
+        """Raise alarms on silent entities, release held rows, cut the log."""
         with self.lock:
             now, steady = self.clock(), self.steady()
             for cell in self.cells.values():
@@ -230,8 +234,8 @@ class Engine:
         with self.lock:
             self.log.cut(min((cell.saved for cell in self.cells.values() if cell.unsaved), default=self.log.next - 1))
 
-    def move_on(self) -> bool:
-        """Let one entity that is still on a model of before have the one in force; False where there is none."""
+    def switch_next_entity(self) -> bool:
+        """Switch one entity to the model in force; False where none is left."""
         with self.lock:
             behind = next(
                 (

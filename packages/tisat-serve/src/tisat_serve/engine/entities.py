@@ -68,7 +68,7 @@ class Entities:
             if group not in self.groups:
                 self.resting[name] = group
             else:
-                cell = self._begin(record, now)
+                cell = self._restore_entity(record, now)
                 cell.quiet = open_silences.get(name)
                 cell.received = record[5] if cell.quiet else now
         self.next_id = 1 + (self.store.read("SELECT max(id) FROM entities")[0][0] or 0)
@@ -80,7 +80,7 @@ class Entities:
             calm = self.groups[cell.group].fleet_of(cell.calibration)[cell.name].condition == "calm"
             cell.status = "alarm" if not calm else "ok" if cell.status == "alarm" else cell.status
 
-    def _begin(self, record: Record, now: float) -> EntityState:
+    def _restore_entity(self, record: Record, now: float) -> EntityState:
         """Go on with an entity as the store has it."""
         number, name, group, dates, enrolled, received, saved, calibration, state, held_back = record
         cell = self.add(EntityState(number, name, group, bool(dates), calibration, received, self._steady()), state)
@@ -92,13 +92,13 @@ class Entities:
             ]
         return cell
 
-    def wake(self, names: Sequence[str], seq: int) -> None:
+    def resume(self, names: Sequence[str], seq: int) -> None:
         """Go on with entities that were let go, from their state in the store, after entry ``seq`` of the log."""
         with self.lock:
             for name in names:
                 with self.store.writing() as write:
                     write.execute("UPDATE entities SET retired = NULL WHERE name = ?", (name,))
-                cell = self._begin(self.store.read(f"{_ENTITIES} AND name = ?", (name,))[0], self._clock())
+                cell = self._restore_entity(self.store.read(f"{_ENTITIES} AND name = ?", (name,))[0], self._clock())
                 cell.saved = cell.seq = max(cell.saved, seq)
                 self.away.pop(name, None)
 

@@ -1,4 +1,4 @@
-"""What the service holds of one entity between two saves: rows that wait for their turn, and results not yet in the history."""
+"""State of one entity between two saves: held rows and unsaved results."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class EntityState:
             self.ratio = self.now / threshold if threshold > 0 else float("nan")
 
     def brief(self) -> Brief:
-        """What is not in the history yet."""
+        """The unsaved results."""
         return Brief(
             np.array(self.times, dtype=np.int64),
             np.array(self.statistic, dtype=np.float64),

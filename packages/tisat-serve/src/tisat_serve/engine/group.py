@@ -1,4 +1,7 @@
-"""A group of entities that share a detector and a rule; their thresholds may differ, and after a refit a model follows another."""
+"""A group of entities that share a detector and a rule.
+
+Their thresholds may differ, and after a refit a model follows another.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class Model:
 
 @dataclass
 class Group:
-    """What a configuration says of a group, and what runs of it.
+    """A group of entities: its configuration, models and monitors.
 
     ``silent_after``, ``lateness``, ``retention`` and ``refit`` are seconds. ``watch`` is the model in force, which new entities
     get; where somebody has taken a refit, the others follow one by one.

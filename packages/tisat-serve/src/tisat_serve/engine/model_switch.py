@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def switch_model(entities: Entities, cell: EntityState, group: Group, calibration: int) -> list[Event]:
-    """Put a monitor of another model in an entity's place; what is to be written into the book.
+    """Put a monitor of another model in an entity's place.
+
+    What is to be written into the book.
 
     Its rows must be in the history already (:meth:`tisat_serve.engine.saver.Saver.save`).
     """

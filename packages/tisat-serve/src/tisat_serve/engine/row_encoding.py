@@ -1,4 +1,7 @@
-"""Bytes for arrays: what the store keeps of rows, results and states. This module knows no database and no monitor."""
+"""Bytes for arrays: what the store keeps of rows, results and states.
+
+This module knows no database and no monitor.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def decompress(content: bytes) -> bytes:
 
 
 class Brief(NamedTuple):
-    """What is looked at often, of consecutive rows of one entity."""
+    """Frequently read columns of consecutive rows of one entity."""
 
     times: Integers  # (n,) nanoseconds
     statistic: Array  # (n,) NaN where there is none
@@ -68,7 +71,10 @@ def pack_brief(brief: Brief) -> bytes:
 
 
 def unpack_brief(content: bytes, rows: int, threshold: float = float("nan")) -> Brief:
-    """Back from :func:`pack_brief`; a piece from before thresholds moved has one ``threshold`` for all its rows."""
+    """Back from :func:`pack_brief`.
+
+    A piece from before thresholds moved has one ``threshold`` for all its rows.
+    """
     if len(content) not in (18 * rows, 26 * rows):
         raise ValueError("a piece of history must have the length its rows need")
     moving = len(content) == 26 * rows

@@ -81,12 +81,12 @@ class RowScoring:
                 continue
             self._score(group, ready[cell.group], outcomes)
             ready[cell.group] = []
-            self._other(cell, group, entry)
+            self._apply_command(cell, group, entry)
         for name, rows in ready.items():
             self._score(self._entities.groups[name], rows, outcomes)
         return outcomes
 
-    def _other(self, cell: EntityState, group: Group, entry: Entry) -> None:
+    def _apply_command(self, cell: EntityState, group: Group, entry: Entry) -> None:
         fleet = group.fleet_of(cell.calibration)
         monitor = fleet[cell.name]
         if entry[0] == LABEL:
@@ -151,7 +151,7 @@ class RowScoring:
                 if len(cell.times) >= self.save_rows:
                     self._saver.mark(cell)
                 if cell.quiet is not None:
-                    self._speak(cell, seq)
+                    self._end_silence(cell, seq)
             start = stop
 
     def _outcome(self, model: Model, cell: EntityState, verdict: RowResult, seq: int, at: int) -> Outcome:
@@ -179,8 +179,8 @@ class RowScoring:
             self._saver.events.append(event_of_channel(silence, model.print, cell.group, seq, at))
         return outcome
 
-    def _speak(self, cell: EntityState, seq: int) -> None:
-        """A silent entity says something again."""
+    def _end_silence(self, cell: EntityState, seq: int) -> None:
+        """Clear the alarm about a silent entity."""
         assert cell.quiet is not None
         now = int(self._clock() * 1e9)
         self._saver.events.append(

@@ -45,7 +45,10 @@ class Saver:
         self.due: deque[EntityState] = deque()
 
     def write_events(self, write: sqlite3.Connection, now: float) -> None:
-        """Write the events that wait; they are to be cleared when the transaction has ended."""
+        """Write the events that wait.
+
+        They are to be cleared when the transaction has ended.
+        """
         for event in self.events:
             period = self._entities.groups[event.group].watch.period or 60.0
             write_event(write, event, self._policy, self.routes, now, reach=round(TOGETHER * period * 1e9))

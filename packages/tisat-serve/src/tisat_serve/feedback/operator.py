@@ -1,4 +1,4 @@
-"""What people say and decide: labels, proposals, maintenance windows, suppression rules. Every change has an author and a reason.
+"""Operator feedback: labels, proposals, maintenance windows, suppression rules.
 
 Nothing here happens by itself. A label changes the ledger and what a proposal is made from; a proposal changes a threshold
 only when somebody takes it, and can be taken back; rules and windows hold messages back, never alarms.
@@ -29,7 +29,7 @@ from tisat_serve.folder.archive import briefs_of
 from tisat_serve.folder.forgetting import forget
 from tisat_serve.store import ACCEPT, ADOPT, LABEL
 from tisat_serve.structs import Acknowledgement, AlarmInfo, Label, Pause, ProposalInfo, RuleInfo
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 WORDS = ("true", "false", "expected", "new normal", "unmarked")
 LONGEST_TEXT = 2000
@@ -57,15 +57,15 @@ class Pooled:
 
 
 class OperatorFeedback:
-    """What people can change.
+    """Changes by operators, each with author and reason.
 
     Parameters
     ----------
     engine : Engine
-    view : View
+    view : FleetView
     """
 
-    def __init__(self, engine: Engine, view: View) -> None:
+    def __init__(self, engine: Engine, view: FleetView) -> None:
         self.engine, self.view, self.store = engine, view, engine.store
         self.refits = Refits(engine, view)
         self.patterns = KnownPatterns(self)
@@ -91,7 +91,7 @@ class OperatorFeedback:
                 said = "unlabelled" if word == "unmarked" else word
                 alarm_of = json.loads(document)
                 self.engine.commands([(entity, LABEL, int(alarm_of["raised"]), said, alarm_of.get("model", ""))])
-        self.engine.tell({"what": "label", "alarm": alarm, "entity": entity, "label": word})
+        self.engine.notify({"what": "label", "alarm": alarm, "entity": entity, "label": word})
         self._offer(entity)
         if sort == "statistic":
             self.patterns.offer(group)
@@ -105,7 +105,7 @@ class OperatorFeedback:
     def acknowledge_incident(
         self, incident: str, *, author: str, reason: str = "", minutes: float | None = None
     ) -> list[Acknowledgement]:
-        """Say that somebody is on all alarms of an incident."""
+        """Acknowledge all alarms of an incident."""
         alarms = self.view.incident(incident).alarms
         return [self.acknowledge(one.id, author=author, reason=reason, minutes=minutes) for one in alarms]
 
@@ -131,7 +131,7 @@ class OperatorFeedback:
             self.engine.commands(
                 [(entity, ACCEPT, int(calibration_document["raised"]), calibration_document.get("model", ""))]
             )
-        self.engine.tell({"what": "accepted", "alarm": alarm, "entity": entity})
+        self.engine.notify({"what": "accepted", "alarm": alarm, "entity": entity})
         return self.view.alarm(alarm).alarm
 
     def acknowledge(
@@ -149,7 +149,7 @@ class OperatorFeedback:
             self._note(
                 write, author, f"acknowledge {alarm}" if until is None else f"snooze {alarm} {minutes:g} min", reason
             )
-        self.engine.tell({"what": "acknowledged", "alarm": alarm})
+        self.engine.notify({"what": "acknowledged", "alarm": alarm})
         return Acknowledgement(number, *values)
 
     def _offer(self, entity: str) -> None:
@@ -161,12 +161,12 @@ class OperatorFeedback:
         if waits or not (line.false >= ENOUGH_FALSE or (line.false and line.over)):
             return
         try:
-            proposal, group, number = self._made(entity, "", None)
+            proposal, group, number = self._make_proposal(entity, "", None)
         except ParameterError:
             return  # this calibration keeps no levels to start from
         if proposal.avoided and proposal.after.threshold > proposal.before.threshold:  # else it would help nobody
             reason = f"{line.false} alarms marked false, {line.allowed:.2g} allowed"
-            self.lay(group, entity, self._consequences(proposal, entity, group), number, "tisat", reason)
+            self.store_proposal(group, entity, self._consequences(proposal, entity, group), number, "tisat", reason)
 
     # ------------------------------------------------------------------ proposals
 
@@ -174,10 +174,10 @@ class OperatorFeedback:
         self, *, entity: str = "", group: str = "", budget: str | None = None, author: str, reason: str = ""
     ) -> ProposalInfo:
         """Another threshold for one entity or a group, from what was seen and labelled, with its consequences."""
-        made, home, number = self._made(entity, group, budget)
-        return self.lay(home, entity, self._consequences(made, entity, home), number, author, reason)
+        made, home, number = self._make_proposal(entity, group, budget)
+        return self.store_proposal(home, entity, self._consequences(made, entity, home), number, author, reason)
 
-    def _made(self, entity: str, group: str, budget: str | None) -> tuple[Proposal, str, int]:
+    def _make_proposal(self, entity: str, group: str, budget: str | None) -> tuple[Proposal, str, int]:
         """Another threshold, the group it is for and the number of the calibration before."""
         engine = self.engine
         with engine.lock:
@@ -193,21 +193,23 @@ class OperatorFeedback:
         author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
         home = self.engine.entities.group(group)
         document = self.refits.make(home, budget=budget, author=author, reason=reason)
-        return self.lay(home.name, "", document, home.calibration, author, reason)
+        return self.store_proposal(home.name, "", document, home.calibration, author, reason)
 
-    def lay(self, group: str, entity: str, document: JsonDict, before: int, author: str, reason: str) -> ProposalInfo:
-        """Keep a proposal until somebody decides."""
+    def store_proposal(
+        self, group: str, entity: str, document: JsonDict, before: int, author: str, reason: str
+    ) -> ProposalInfo:
+        """Store a proposal until it is decided."""
         with self.store.writing() as write:
             proposal = write.execute(
                 "INSERT INTO proposals VALUES (NULL, ?, ?, ?, 'open', ?, ?, ?, NULL, NULL, ?)",
                 (group, entity or None, json.dumps(document), self.engine.clock(), _text(author, "author"), _text(reason, "reason", empty=True), before),
             ).lastrowid  # fmt: skip
             self._note(write, author, f"proposal {proposal}", reason)
-        self.engine.tell({"what": "proposal", "proposal": proposal, "entity": entity})
+        self.engine.notify({"what": "proposal", "proposal": proposal, "entity": entity})
         return self.view.proposal(int(proposal or 0))
 
     def _record(self, name: str, calibration: Calibration) -> EpisodeRecord:
-        """What an entity's statistic did, with its labels; without the maintenance windows that are not to be learned from."""
+        """Episodes of an entity with their labels, without maintenance windows."""
         engine = self.engine
         pauses = engine.policy.unlearned(name)
         cell = engine.cells[name]
@@ -226,7 +228,7 @@ class OperatorFeedback:
         return record
 
     def _consequences(self, made: Proposal, entity: str, group: str) -> JsonDict:
-        """What would have been, on the stored history."""
+        """Consequences of a proposal on the stored history."""
         effect = self.view.what_if(entity=entity, group=group, threshold=made.after.threshold)
         lower = made.after.threshold < made.before.threshold
         sensitive = ["A lower threshold is more sensitive: there would be more alarms, not fewer."] if lower else []
@@ -313,7 +315,7 @@ class OperatorFeedback:
             home.watch_at(adopted, calibration, model)
             if proposal.entity is not None:
                 names = [proposal.entity]
-            else:  # where the model is another one, entities follow one by one: see Engine.move_on
+            else:  # where the model is another one, entities follow one by one: see Engine.switch_next_entity
                 home.force(adopted)
                 names = [
                     name
@@ -322,7 +324,7 @@ class OperatorFeedback:
                 ]
             engine.commands([(name, ADOPT, adopted) for name in names])
             self._state(proposal.id, state, author, reason, adopted)
-        engine.tell({"what": "threshold", "group": proposal.group, "entity": proposal.entity or ""})
+        engine.notify({"what": "threshold", "group": proposal.group, "entity": proposal.entity or ""})
         return self.view.proposal(proposal.id)
 
     # ------------------------------------------------------------------ maintenance windows and suppression rules
@@ -341,7 +343,10 @@ class OperatorFeedback:
         return next(one for one in self.view.pauses() if one.id == number)
 
     def rule(self, pattern: str, suppress: str, *, author: str, reason: str = "") -> RuleInfo:
-        """Hold messages back of alarms about something (:mod:`tisat.alarms.suppression`); the alarms stay visible."""
+        """Hold messages back of alarms about something (:mod:`tisat.alarms.suppression`).
+
+        The alarms stay visible.
+        """
         rule = Suppression.parse(_text(suppress, "suppress"))
         values = (_text(pattern, "pattern"), rule.channel, rule.direction or "both", rule.least, rule.relative)
         number = self.add("rules", values, "rule", author, reason)

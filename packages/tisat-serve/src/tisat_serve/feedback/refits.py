@@ -27,7 +27,7 @@ from tisat.watch.watch import Watch
 from tisat_serve.alarms.alarm_log import in_pauses
 from tisat_serve.engine.group import Group, bytes_of, watch_from
 from tisat_serve.engine.row_encoding import ACCEPTED
-from tisat_serve.feedback.whatif import Found, book_of, compared, sentences_of
+from tisat_serve.feedback.whatif import WhatIfComparison, book_of, compare_alarms, sentences_of
 from tisat_serve.folder.archive import FOREVER, rows_of, stretches
 from tisat_serve.structs import Shadow
 from tisat_serve.worker import ThreadedPart
@@ -35,7 +35,7 @@ from tisat_serve.worker import ThreadedPart
 if TYPE_CHECKING:
     from tisat_serve.engine.engine import Engine
     from tisat_serve.service import Service
-    from tisat_serve.views.fleet_view import View
+    from tisat_serve.views.fleet_view import FleetView
 
 MOST_FITTED = 200_000  # rows a refit learns from, the latest of every entity
 MOST_JUDGED = 500_000  # rows its consequences are shown on, the latest of every entity
@@ -51,10 +51,10 @@ class Refits:
     Parameters
     ----------
     engine : Engine
-    view : View
+    view : FleetView
     """
 
-    def __init__(self, engine: Engine, view: View) -> None:
+    def __init__(self, engine: Engine, view: FleetView) -> None:
         self.engine, self.view, self.store = engine, view, engine.store
         self._busy = threading.Lock()
         self._models: dict[int, Watch] = {}
@@ -62,7 +62,10 @@ class Refits:
     # ------------------------------------------------------------------ making one
 
     def make(self, home: Group, *, budget: str | None, author: str, reason: str) -> JsonDict:
-        """Fit the group's detector again; the document of a proposal, whose ``model`` is in the store."""
+        """Fit the group's detector again.
+
+        The document of a proposal, whose ``model`` is in the store.
+        """
         if not self._busy.acquire(blocking=False):
             raise ConflictError("A refit must be made one at a time. Another one is being made; ask again later.")
         try:
@@ -80,7 +83,7 @@ class Refits:
                     ).lastrowid
                     or 0
                 )
-            result = self.judged(home, watch, names, -FOREVER, FOREVER)
+            result = self.alarms_on_history(home, watch, names, -FOREVER, FOREVER)
         finally:
             self._busy.release()
         lines = [
@@ -108,7 +111,7 @@ class Refits:
         }
 
     def normal(self, home: Group, names: list[str]) -> tuple[list[Series], list[str]]:
-        """What may be learned from, as stretches without a break, and what was left out, in words."""
+        """Stretches of rows to learn from, and sentences on what was left out."""
         parts: list[Series] = []
         rows_taken = rows_left = 0
         most = max(MOST_FITTED // max(len(names), 1), SHORTEST)
@@ -153,7 +156,7 @@ class Refits:
 
     # ------------------------------------------------------------------ what it would do
 
-    def judged(self, home: Group, watch: Watch, names: list[str], start: int, stop: int) -> Found:
+    def alarms_on_history(self, home: Group, watch: Watch, names: list[str], start: int, stop: int) -> WhatIfComparison:
         """The alarms a watch raises on stored rows in ``[start, stop)``, beside those in the book."""
         most = max(MOST_JUDGED // max(len(names), 1), CONTEXT)
         period = round((watch.period or 60.0) * 1e9)
@@ -182,12 +185,12 @@ class Refits:
                     alarms_of[name].append((float(times[alarm.raised]) * 1e-9, over))
         begun = first * 1e-9 - 1e-6
         book = book_of(self.view, names, begun, None) if rows else {name: [] for name in names}
-        return compared(
+        return compare_alarms(
             {name: [one for one in of if one.raised >= begun] for name, of in book.items()}, alarms_of, rows
         )
 
     def shadow(self, number: int) -> Shadow:
-        """What a refit that waits says of the rows that came after it was made: it raises nothing."""
+        """Alarms of an open refit on the rows that came after it; none is raised."""
         found = self.store.read("SELECT grp, document, at FROM proposals WHERE id = ?", (number,))
         if not found:
             raise NotFoundError(f"The proposal must be there. Got {number}, which is not.")
@@ -204,7 +207,7 @@ class Refits:
         home = self.engine.groups[group]
         watch = self.model(int(document["model"]))
         names = self.engine.entities.names_in(group)
-        result = self.judged(home, watch, names, int(document["since"]), FOREVER)
+        result = self.alarms_on_history(home, watch, names, int(document["since"]), FOREVER)
         return Shadow(
             proposal=number,
             since=document["since"] * 1e-9,
@@ -223,7 +226,7 @@ class Refits:
         return self._models[number]
 
     def forget(self, number: int) -> None:
-        """A model that nobody took is not kept."""
+        """Delete a model that was not taken."""
         self._models.pop(number, None)
         with self.store.writing() as write:
             write.execute("DELETE FROM models WHERE id = ? AND id NOT IN (SELECT model FROM calibrations)", (number,))
@@ -234,7 +237,10 @@ class Refits:
 
 
 def refitted(watch: Watch, parts: list[Series], budget: str) -> Watch:
-    """The same detector and rule, with their settings, fitted on other rows; its notes are in its calibration."""
+    """The same detector and rule, with their settings, fitted on other rows.
+
+    Its notes are in its calibration.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return watch.refitted(parts, budget=budget)
@@ -263,7 +269,7 @@ class Schedule(ThreadedPart):
             if waiting or engine.clock() - max(last, begun) < group.refit:
                 continue
             try:
-                proposals.append(service.people.refit(group=group.name, author="tisat", reason="scheduled").id)
+                proposals.append(service.feedback.refit(group=group.name, author="tisat", reason="scheduled").id)
             except TisatError as error:
                 service.say(f"{group.name}: the scheduled refit was not made. {error}")
         return proposals

@@ -1,4 +1,4 @@
-"""What another threshold would have done: alarms there would have been beside those in the book, in numbers and in words.
+"""What-if analysis: alarms at another threshold beside those in the log.
 
 It is told from the statistics that were stored when rows were judged. The statistic of ``excess`` and ``threshold`` does not depend on the threshold, so counting runs at or above another one is
 exact; where the threshold follows the alarms (:mod:`tisat.alarms.control`), it follows those there would have been, which is exact as long as no label and no maintenance window changed
@@ -25,7 +25,7 @@ from tisat_serve.structs import AlarmInfo, WhatIf, WhatIfAlarm
 if TYPE_CHECKING:
     from tisat.alarms.control import Control
     from tisat_serve.engine.group import Group
-    from tisat_serve.views.fleet_view import View
+    from tisat_serve.views.fleet_view import FleetView
 
 MOST_ALARMS = 2000  # told one by one
 FOLLOWED = "The threshold follows the alarms; labels, maintenance windows and rows that are not kept any more are left out here."
@@ -34,7 +34,7 @@ Raised = dict[str, list[tuple[float, float | None]]]  # by entity: when it is ra
 
 
 @dataclass(frozen=True)
-class Found:
+class WhatIfComparison:
     """A comparison."""
 
     book: dict[str, list[AlarmInfo]]  # of each entity, in order of time
@@ -43,13 +43,13 @@ class Found:
     rows: int
 
 
-def book_of(view: View, names: list[str], start: float | None, stop: float | None) -> dict[str, list[AlarmInfo]]:
+def book_of(view: FleetView, names: list[str], start: float | None, stop: float | None) -> dict[str, list[AlarmInfo]]:
     """The statistical alarms of entities, in order of time."""
     found = {name: view.alarms(entity=name, start=start, stop=stop, sort="statistic", limit=10_000) for name in names}
     return {name: sorted(alarms, key=lambda one: one.raised) for name, alarms in found.items()}
 
 
-def compared(book: dict[str, list[AlarmInfo]], raised: Raised, rows: int) -> Found:
+def compare_alarms(book: dict[str, list[AlarmInfo]], raised: Raised, rows: int) -> WhatIfComparison:
     """Alarms that overlap are the same one."""
     alarms: list[WhatIfAlarm] = []
     avoided: list[AlarmInfo] = []
@@ -66,10 +66,10 @@ def compared(book: dict[str, list[AlarmInfo]], raised: Raised, rows: int) -> Fou
                 WhatIfAlarm(name, begin, end, match.id if match else None, match.label if match else "unmarked", delay)
             )
         avoided += [match for match in book[name] if match.id not in met]
-    return Found(book, alarms, avoided, rows)
+    return WhatIfComparison(book, alarms, avoided, rows)
 
 
-def sentences_of(found: Found) -> list[str]:
+def sentences_of(found: WhatIfComparison) -> list[str]:
     """The comparison in words: "would have avoided 3 of 4", "2 min later"."""
     before: list[Any] = [one for of in found.book.values() for one in of]
     lines = [f"{len(found.alarms)} alarm{'s' * (len(found.alarms) != 1)} instead of {len(before)}."]
@@ -82,7 +82,7 @@ def sentences_of(found: Found) -> list[str]:
     late = [one.delay for one in found.alarms if one.label == "true" and one.delay and one.delay > 0]
     if late:
         lines.append(
-            f"{len(late)} true alarm{'s' * (len(late) != 1)} would have come later, by {said_seconds(max(late))} at most."
+            f"{len(late)} true alarm{'s' * (len(late) != 1)} would have come later, by {duration_words(max(late))} at most."
         )
     new = sum(one.was is None for one in found.alarms)
     if new:
@@ -92,12 +92,12 @@ def sentences_of(found: Found) -> list[str]:
     return lines
 
 
-def said_seconds(seconds: float) -> str:
-    """A stretch of time for people.
+def duration_words(seconds: float) -> str:
+    """Format a duration.
 
     Examples
     --------
-    >>> said_seconds(42), said_seconds(120), said_seconds(9000)
+    >>> duration_words(42), duration_words(120), duration_words(9000)
     ('42 s', '2 min', '2.5 h')
     """
     if seconds < 90:
@@ -106,7 +106,7 @@ def said_seconds(seconds: float) -> str:
 
 
 def active_at(
-    group: Group, view: View, entity: str, threshold: float, start: int, stop: int, control: Control | None = None
+    group: Group, view: FleetView, entity: str, threshold: float, start: int, stop: int, control: Control | None = None
 ) -> tuple[Integers, Flags, int]:
     """Times of the accepted rows of an entity, whether the alarm would have been on, and how many of them were judged."""
     if control is not None:
@@ -127,7 +127,7 @@ def active_at(
 
 
 def what_if(
-    view: View,
+    view: FleetView,
     *,
     entity: str = "",
     group: str = "",
@@ -136,7 +136,7 @@ def what_if(
     start: float | None = None,
     stop: float | None = None,
 ) -> WhatIf:
-    """What another threshold, or another budget, would have done on the stored history of one entity or of a group."""
+    """Compare another threshold or budget on stored history with the log."""
     engine = view.engine
     home = engine.entities.group(engine.entities.get(entity).group if entity else group)
     names = [entity] if entity else engine.entities.names_in(home.name)
@@ -154,7 +154,7 @@ def what_if(
         alarms_of[name] = [
             (float(times[a]) * 1e-9, float(times[b]) * 1e-9 if b < len(times) else None) for a, b in spans
         ]
-    comparison = compared(book_of(view, names, start, stop), alarms_of, rows)
+    comparison = compare_alarms(book_of(view, names, start, stop), alarms_of, rows)
     labels = [one.label for one in comparison.avoided]
     followed = control is not None and not all(_replayable(view, name) for name in names)
     exact = not home.watch.rule.feeds_back and not followed
@@ -173,7 +173,7 @@ def what_if(
     )
 
 
-def _replayable(view: View, entity: str) -> bool:
+def _replayable(view: FleetView, entity: str) -> bool:
     """Check whether the alarms of an entity follow from its kept statistic alone."""
     engine = view.engine
     cell = engine.entities.get(entity)

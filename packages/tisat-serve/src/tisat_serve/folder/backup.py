@@ -1,4 +1,4 @@
-"""What somebody does to a service's folder: a backup, putting one back, taking history out, and what a fleet will need."""
+"""Back up, restore and export the folder of a service; estimate its needs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def restore(source: Path, folder: Path) -> None:
 def export(
     folder: Path, out: Path, *, normal: bool = False, start: float | None = None, stop: float | None = None
 ) -> list[tuple[str, int]]:
-    """History as Parquet, one file an entity, as ``tisat fit`` reads it; names and rows.
+    """History as Parquet, one file an entity, as ``tisat fit`` reads it.
+
+    Names and rows.
 
     Rows of alarms, and of maintenance windows that are not to be learned from, have label 1; ``normal`` leaves them out,
     for ``tisat fit``. Each file appears whole or not at all.
@@ -108,7 +110,7 @@ def export(
 
 
 def estimate(watch: Watch, *, entities: int, days: float) -> dict[str, float]:
-    """What a fleet will need, measured here: rows a second it brings and can be judged, memory and disk."""
+    """Measure the throughput, memory and disk that a fleet will need."""
     step = watch.period or 60.0
     median, spread = watch.detector.usual_
     rng = np.random.default_rng(0)

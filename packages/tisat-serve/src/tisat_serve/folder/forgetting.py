@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def _erase(write: sqlite3.Connection, name: str, now: float, author: str, reason: str) -> int:
-    """Delete everything about an entity but the note that it was; the number of rows of history."""
+    """Delete everything about an entity but the note that it was.
+
+    The number of rows of history.
+    """
     record = write.execute("SELECT id FROM entities WHERE name = ?", (name,)).fetchone()
     if record is None:
         raise NotFoundError(f"The service must know the entity. Got {name[:200]!r} instead.")
@@ -30,7 +33,9 @@ def _erase(write: sqlite3.Connection, name: str, now: float, author: str, reason
 
 
 def forget(engine: Engine, name: str, *, author: str, reason: str = "") -> int:
-    """Forget an entity of a running engine: state, history, alarms, labels; the number of rows of history.
+    """Forget an entity of a running engine: state, history, alarms, labels.
+
+    The number of rows of history.
 
     A row of it that comes later enrols it afresh.
     """
@@ -46,7 +51,7 @@ def forget(engine: Engine, name: str, *, author: str, reason: str = "") -> int:
             engine.entities.remove(cell)
         engine.entities.away.pop(name, None)
         engine.entities.resting.pop(name, None)
-    engine.tell({"what": "forgotten", "entity": name})
+    engine.notify({"what": "forgotten", "entity": name})
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Rows through a service that nobody listens to: what would have been alarmed, by the same code that judges live rows.
+"""Replay rows through a service without sinks: the alarms it would have raised.
 
 The engine runs on a folder that is thrown away; no message is sent, and the folder the rows come from is only read.
 """
@@ -20,12 +20,14 @@ from tisat_serve.engine.group import Group
 from tisat_serve.folder.archive import nanoseconds, taken_rows
 from tisat_serve.store import Store, file_in, opened
 from tisat_serve.structs import AlarmInfo, Row
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 TOGETHER = 2000  # rows judged in one transaction
 
 
-def stored(folder: Path, *, match: str = "*", start: float | None = None, stop: float | None = None) -> Iterator[Row]:
+def stored_rows(
+    folder: Path, *, match: str = "*", start: float | None = None, stop: float | None = None
+) -> Iterator[Row]:
     """The rows that a service has kept, of the entities of a pattern, in order of time for each."""
     with opened(file_in(folder)) as store:
         names = store.execute(
@@ -37,7 +39,7 @@ def stored(folder: Path, *, match: str = "*", start: float | None = None, stop: 
                     yield Row(name, [*_plain(row)], int(at) if dates else float(at) * 1e-9)
 
 
-def of_series(found: Iterable[Series]) -> Iterator[Row]:
+def rows_of_series(found: Iterable[Series]) -> Iterator[Row]:
     """The rows of series, each an entity by its name."""
     for series in found:
         times = np.arange(len(series), dtype=np.float64) if series.timestamps is None else series.timestamps
@@ -59,6 +61,6 @@ def replay(watch: Watch, rows: Iterable[Row]) -> tuple[list[AlarmInfo], dict[str
         waiting = iter(rows)
         while batch := list(islice(waiting, TOGETHER)):
             engine.ingest(batch)
-        view = View(engine)
+        view = FleetView(engine)
         alarms = sorted(view.alarms(limit=10_000), key=lambda one: (one.raised, one.entity))
         return alarms, dict(engine.counts)

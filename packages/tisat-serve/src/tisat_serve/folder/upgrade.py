@@ -40,7 +40,7 @@ LEFT = -1  # the number of the model of thresholds that are kept for the record 
 
 
 @dataclass
-class Kept:
+class StoredEntity:
     """An entity as the store has it."""
 
     id: int
@@ -81,7 +81,7 @@ def upgrade(folder: Path, model: Path, *, group: str = "") -> list[str]:
                 f"The model must have the channels of group {group!r}: {', '.join(channels)}. Got {', '.join(watch.channels)}."
             )
         notes = [f"Group {group}: the model could not be read ({why})"] if why else []
-        notes += _follow(store, group, watch)
+        notes += _switch_group(store, group, watch)
         if why:
             kept = model.with_name(model.name + ".before")
             model.replace(kept)
@@ -90,10 +90,10 @@ def upgrade(folder: Path, model: Path, *, group: str = "") -> list[str]:
     return notes
 
 
-def _entities(store: Store, group: str) -> Iterator[Kept]:
+def _entities(store: Store, group: str) -> Iterator[StoredEntity]:
     query = "SELECT id, name, dates, calibration FROM entities WHERE grp = ? AND retired IS NULL ORDER BY id"
     for number, name, dates, calibration in store.read(query, (group,)):
-        yield Kept(number, name, bool(dates), calibration)
+        yield StoredEntity(number, name, bool(dates), calibration)
 
 
 def _refitted(store: Store, group: str, model: Path) -> Watch:
@@ -116,7 +116,7 @@ def _refitted(store: Store, group: str, model: Path) -> Watch:
         return Watch(detector, budget=_budget(document), period=period).fit(parts)
 
 
-def _normal(store: Store, group: str, one: Kept) -> Iterator[Series]:
+def _normal(store: Store, group: str, one: StoredEntity) -> Iterator[Series]:
     """The kept rows of an entity that may be learned from, in stretches without a break."""
     with store.reading() as connection:
         pieces = list(taken_rows(connection, one.id, -FOREVER, FOREVER))
@@ -138,14 +138,17 @@ def _normal(store: Store, group: str, one: Kept) -> Iterator[Series]:
 
 
 def _calibrations(store: Store, group: str) -> tuple[dict[int, JsonDict], tuple[JsonDict, int]]:
-    """Thresholds of a group that are in use, by number; and the one in force for all with its number."""
+    """Thresholds of a group that are in use, by number.
+
+    And the one in force for all with its number.
+    """
     query = "SELECT id, entity, document FROM calibrations WHERE grp = ? AND model != ? ORDER BY id"
     rows = [(number, entity, json.loads(text)) for number, entity, text in store.read(query, (group, LEFT))]
     force = [(document, number) for number, entity, document in rows if entity is None]
     return {number: document for number, _, document in rows}, force[-1]
 
 
-def _follow(store: Store, group: str, watch: Watch) -> list[str]:
+def _switch_group(store: Store, group: str, watch: Watch) -> list[str]:
     """Put a model in the place of the one a folder began with."""
     calibrations, (before, in_force) = _calibrations(store, group)
     now = clocks.time()
@@ -156,19 +159,19 @@ def _follow(store: Store, group: str, watch: Watch) -> list[str]:
     with store.writing() as write:
         write.execute("UPDATE calibrations SET model = ? WHERE grp = ?", (LEFT, group))
         write.execute("UPDATE proposals SET state = 'left', decided = ? WHERE grp = ? AND state = 'open'", (now, group))
-        _release(write)
+        _neutralise_log(write)
         for entity in _entities(store, group):
             if entity.calibration not in numbers:
                 old = calibrations.get(entity.calibration, before)
                 name = None if entity.calibration == in_force or entity.calibration not in calibrations else entity.name
                 own += name is not None
-                calibration = watch.calibration if name is None else _own(watch.calibration, before, old)
+                calibration = watch.calibration if name is None else _own_calibration(watch.calibration, before, old)
                 numbers[entity.calibration] = add_calibration(
                     write, group, name, calibration, "tisat", "upgrade", FIRST, now
                 )
                 home.watch_at(numbers[entity.calibration], calibration)
             monitor = Monitor(home.watches[numbers[entity.calibration]], name=entity.name)
-            times = _warmed(store, entity, monitor)
+            times = _warm_up(store, entity, monitor)
             state = compress(monitor.to_bytes())
             write.execute(
                 "UPDATE entities SET calibration = ?, state = ? WHERE id = ?",
@@ -197,14 +200,14 @@ def _budget(calibration: JsonDict) -> str:
     return str(calibration["budget"]).replace("instants", "rows")
 
 
-def _own(calibration: Calibration, group: JsonDict, own: JsonDict) -> Calibration:
+def _own_calibration(calibration: Calibration, group: JsonDict, own: JsonDict) -> Calibration:
     """The threshold of an entity that had its own: as far from that of the group as it was."""
     times = own["threshold"] / group["threshold"] if group["threshold"] else 1.0
     target = calibration.target * own["target"] / group["target"]
     return replace(calibration, threshold=calibration.threshold * times, budget=_budget(own), target=target)
 
 
-def _warmed(store: Store, one: Kept, monitor: Monitor) -> list[int]:
+def _warm_up(store: Store, one: StoredEntity, monitor: Monitor) -> list[int]:
     """Show a monitor the last rows of its entity; their times."""
     start = warm_up_start(store, one.id, monitor.watch)
     with store.reading() as connection:
@@ -216,7 +219,7 @@ def _warmed(store: Store, one: Kept, monitor: Monitor) -> list[int]:
     return times
 
 
-def _release(write: sqlite3.Connection) -> None:
+def _neutralise_log(write: sqlite3.Connection) -> None:
     """Let labels and thresholds in the log have no effect: they speak of rows of the model of before."""
     decode, encode = msgspec.msgpack.Decoder(list[list[Any]]).decode, msgspec.msgpack.encode
     for seq, body in write.execute("SELECT seq, body FROM log").fetchall():

@@ -24,7 +24,7 @@ RESOLVED = 900.0  # seconds for which a cleared alarm is still told resolved
 
 
 class Alertmanager(ListeningPart):
-    """A :class:`tisat_serve.service.Part` that tells Alertmanager.
+    """A :class:`tisat_serve.service.Part` that sends alerts to Alertmanager.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Alertmanager(ListeningPart):
         self._told: dict[str, str] = {}  # severity of the alarms told as on
 
     def report(self) -> dict[str, float]:
-        """Tellings that went well and that did not."""
+        """Requests that succeeded and that failed."""
         return {"sent": self.sent, "failed": self.failed}
 
     def _run(self) -> None:
@@ -69,7 +69,7 @@ class Alertmanager(ListeningPart):
             self._wake.clear()
             wait = self.every
             try:
-                self.tell()
+                self.send_alerts()
                 self.error = ""
             except Exception as error:  # whatever the server does: in a moment again
                 self.failed += 1
@@ -79,8 +79,8 @@ class Alertmanager(ListeningPart):
             self._wake.wait(wait)
             self._end.wait(0.05)  # what happens together is told together
 
-    def tell(self) -> None:
-        """Say how things stand."""
+    def send_alerts(self) -> None:
+        """Send all alerts that are on or were resolved lately."""
         view, now = self._service.view, clocks.time()
         on = [
             alert for alert in view.alarms(active=True, suppressed=False, limit=10_000) if (alert.snoozed or 0.0) <= now

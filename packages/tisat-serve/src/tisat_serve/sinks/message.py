@@ -1,4 +1,4 @@
-"""What is told about an alarm: the same words for every sink."""
+"""The message about an alarm, the same for every sink."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import msgspec
 from tisat.utils.types import JsonDict
 from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmPage
-from tisat_serve.views.fleet_view import View
+from tisat_serve.views.fleet_view import FleetView
 
 
 class Message(msgspec.Struct):
@@ -39,8 +39,8 @@ class Message(msgspec.Struct):
     alarms: list[dict[str, str]] = []  # where several began together: each with its id, entity, kind, why and url
 
 
-def message_of(view: View, alarm: str, event: str, base: str) -> Message:
-    """The message about an alarm as the book has it."""
+def message_of(view: FleetView, alarm: str, event: str, base: str) -> Message:
+    """Make the message about a logged alarm."""
     page: AlarmPage = view.alarm(alarm)
     page_alarm = page.alarm
     over = "was accepted as the new normal" if page_alarm.state == "new normal" else "is over"
@@ -64,8 +64,11 @@ def message_of(view: View, alarm: str, event: str, base: str) -> Message:
 NAMED = 4  # entities that a title names
 
 
-def message_of_all(view: View, alarms: list[str], event: str, base: str) -> Message:
-    """One message about alarms that began together; that of the first where it is alone."""
+def message_of_all(view: FleetView, alarms: list[str], event: str, base: str) -> Message:
+    """One message about alarms that began together.
+
+    That of the first where it is alone.
+    """
     messages = [message_of(view, alarm, event, base) for alarm in alarms]
     first = messages[0]
     if len(messages) == 1:

@@ -34,7 +34,7 @@ TOGETHER = 10.0  # seconds for which a message to people waits for others that b
 
 
 class Sink(Protocol):
-    """Somebody to tell. One with ``together`` seconds gets one message about all that began within so many.
+    """A receiver of messages; ``together``: seconds within which they are merged.
 
     One with ``start(service)`` and ``stop()`` is told when sending begins and ends.
     """
@@ -73,7 +73,7 @@ class Webhook:
 
 
 def signature(secret: str, stamp: str, body: bytes) -> str:
-    """What a receiver compares with the header.
+    """Signature of a webhook, for the receiver to compare.
 
     Examples
     --------
@@ -143,7 +143,10 @@ class SinkWorker:
             self.wake.wait(1.0)
 
     def flush(self) -> None:
-        """Send what is due; what began together goes as one message to a sink that wants it so."""
+        """Send what is due.
+
+        What began together goes as one message to a sink that wants it so.
+        """
         service, now = self._service, clocks.time()
         store = service.engine.store
         query = "SELECT * FROM outbox WHERE sink = ? AND due <= ? ORDER BY id LIMIT 1000"
@@ -178,7 +181,7 @@ class SinkWorker:
             self.given_up += bool(error) and late
 
     def _together(self, due: list[JsonDict], now: float) -> list[list[JsonDict]]:
-        """What goes as one message: of one kind of event, written within the sink's ``together`` seconds."""
+        """Group records that go as one message."""
         wait = getattr(self.sink, "together", 0.0)
         batches: list[list[JsonDict]] = []
         last: dict[str, list[JsonDict]] = {}
@@ -194,7 +197,10 @@ class SinkWorker:
 
 
 class Outbox(ListeningPart):
-    """Sends what is in the outbox, one worker for each sink; a :class:`tisat_serve.service.Part`."""
+    """Sends what is in the outbox, one worker for each sink.
+
+    A :class:`tisat_serve.service.Part`.
+    """
 
     name = "outbox"
 
@@ -204,7 +210,7 @@ class Outbox(ListeningPart):
 
     @property
     def error(self) -> str:
-        """What is wrong now, each sink by its name."""
+        """Present problems, each sink by its name."""
         return "; ".join(f"{one.sink.name}: {one.error}" for one in self.workers if one.error)
 
     @error.setter

@@ -1,1 +1,1 @@
-"""Where rows come from when they are not posted as rows: pulled by query, or put together from single samples."""
+"""Sources of rows: pulled by query, from brokers, or made of pushed samples."""

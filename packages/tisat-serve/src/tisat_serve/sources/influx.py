@@ -63,7 +63,7 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _last_space(text: str) -> int:
-    """Where the time begins: the last space outside quotes."""
+    """Find the last space outside quotes, after which the time begins."""
     quoted, last, place = False, -1, 0
     while place < len(text):
         sign = text[place]

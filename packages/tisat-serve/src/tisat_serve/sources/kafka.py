@@ -17,7 +17,7 @@ import msgspec
 
 from tisat.errors import InputError, TisatError
 from tisat.utils.extras import require
-from tisat_serve.cluster.entity_transfer import Shelf, pack, release, unpack
+from tisat_serve.cluster.entity_transfer import SnapshotFolder, pack, release, unpack
 from tisat_serve.sinks.message import Message
 from tisat_serve.store import Mark
 from tisat_serve.structs import Row
@@ -39,7 +39,9 @@ _decode = msgspec.json.Decoder(_Value).decode
 
 
 def row_of(content: bytes, entity: str, stamp: int | None) -> Row:
-    """A message as a row; the message's own time where the row has none, so that reading it again gives the same.
+    """A message as a row.
+
+    The message's own time where the row has none, so that reading it again gives the same.
 
     Examples
     --------
@@ -93,7 +95,7 @@ class KafkaSource(ThreadedPart):
                 "A source of kind 'kafka' must have brokers, a topic and a consumer group. Got not all of them."
             )
         self.name, self.topic, self.every = name, topic, every
-        self.shelf = None if shelf is None else Shelf(shelf)
+        self.shelf = None if shelf is None else SnapshotFolder(shelf)
         self._settings = {
             "bootstrap.servers": brokers,
             "group.id": group,
@@ -135,7 +137,7 @@ class KafkaSource(ThreadedPart):
                             offsets=[self._kafka.TopicPartition(self.topic, p, n) for p, n in self.next.items()],
                             asynchronous=True,
                         )
-                    self._lay_down()
+                    self._write_snapshots()
                 except (TisatError, self._kafka.KafkaException, OSError) as error:
                     self._trouble(str(error))
                     self._end.wait(0.5)
@@ -200,7 +202,7 @@ class KafkaSource(ThreadedPart):
                 self._owner |= mark.owners
                 local_mark = parcel.offset
             elif local_mark is not None:
-                self._come_back(assigned.partition)
+                self._resume_entities(assigned.partition)
             assigned.offset = self._kafka.OFFSET_BEGINNING if local_mark is None else local_mark
             self.next[assigned.partition] = local_mark or 0
             self.moves += 1
@@ -212,11 +214,11 @@ class KafkaSource(ThreadedPart):
     def _parcel(self, partition: int) -> Any:
         return None if self.shelf is None else self.shelf.get(self.topic, partition)
 
-    def _come_back(self, partition: int) -> None:
+    def _resume_entities(self, partition: int) -> None:
         """Entities that were let go and that nobody has taken further since: from their own state in the store."""
         engine = self._service.engine
         names = [name for name in engine.entities.away if self._owner.get(name) == partition]
-        engine.entities.wake(names, engine.log.next - 1)
+        engine.entities.resume(names, engine.log.next - 1)
 
     def _revoked(self, _consumer: Any, partitions: list[Any]) -> None:
         for one in partitions:
@@ -231,7 +233,7 @@ class KafkaSource(ThreadedPart):
                 self.shelf.put(self.topic, partition, offset, pack(engine, names))
         release(engine, names)
 
-    def _lay_down(self) -> None:
+    def _write_snapshots(self) -> None:
         """A parcel of the partition whose last one is the oldest, where it is due."""
         if self.shelf is None:
             return
@@ -248,7 +250,10 @@ class KafkaSource(ThreadedPart):
 
 
 class KafkaSink:
-    """Alarms as messages of a topic, the entity as key; told through the outbox. Sent twice, a message has the same ``key`` inside."""
+    """Alarms as messages of a topic, the entity as key; told through the outbox.
+
+    Sent twice, a message has the same ``key`` inside.
+    """
 
     def __init__(self, name: str, brokers: str, topic: str, *, options: dict[str, str] | None = None) -> None:
         kafka = require("confluent_kafka", whose="A sink of kind 'kafka'")

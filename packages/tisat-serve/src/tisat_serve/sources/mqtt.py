@@ -29,7 +29,7 @@ from tisat_serve.structs import Row
 
 @dataclass(frozen=True)
 class Broker:
-    """Where a broker is, and who we are there."""
+    """Address and credentials of a broker."""
 
     host: str
     port: int
@@ -38,7 +38,9 @@ class Broker:
     tls: bool = False
 
     def connect(self, name: str, folder: Path, *, keep: bool) -> Any:
-        """A client that connects in the background and again after every loss; the broker may keep what comes in between.
+        """A client that connects in the background and again after every loss.
+
+        The broker may keep what comes in between.
 
         Its id is the same after a restart, and another for each service: of its name, this machine and the folder of its store.
         """
@@ -58,7 +60,7 @@ class Broker:
 
 
 def pattern_of(topic: str) -> tuple[str, re.Pattern[str]]:
-    """What to subscribe to, and how to read a topic.
+    """Subscription and regular expression of a topic pattern.
 
     Examples
     --------

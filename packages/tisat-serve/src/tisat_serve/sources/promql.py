@@ -96,7 +96,7 @@ class PromQL(ThreadedPart):
             body = http.ask(address, self.headers, data, timeout=TIMEOUT, most=LARGEST + 1, ca=self.ca)
         except urllib.error.HTTPError as error:
             raise InputError(
-                f"The query {query[:200]!r} must be one {self.shown} can answer. It says: {_said(error)}"
+                f"The query {query[:200]!r} must be one {self.shown} can answer. It says: {_error_text(error)}"
             ) from None
         except OSError as error:
             raise InputError(
@@ -142,7 +142,7 @@ class PromQL(ThreadedPart):
             begin = end + self.step
 
     def history(self, seconds: float, *, now: float | None = None) -> list[Series]:
-        """What the queries say of the past, one series an entity: to fit a model on."""
+        """Query the past as one series per entity, to fit a model on."""
         stop = self.grid((clocks.time() if now is None else now) - self.offset)
         rows_of: dict[str, list[tuple[float, dict[str, float | None]]]] = {}
         channels: dict[str, None] = dict.fromkeys(channel for channel in self.queries if channel != "*")
@@ -157,7 +157,7 @@ class PromQL(ThreadedPart):
             )
         series = []
         for who, rows in rows_of.items():
-            table = np.array([[_known(values.get(name)) for name in names] for _, values in rows])
+            table = np.array([[_number_or_nan(values.get(name)) for name in names] for _, values in rows])
             times = np.array([round(at * 1e3) for at, _ in rows], dtype="datetime64[ms]").astype("datetime64[ns]")
             series.append(Series(table, timestamps=times, channels=names, name=who))
         return series
@@ -186,7 +186,10 @@ class PromQL(ThreadedPart):
             self._end.wait(max(wait, 0.05))
 
     def cycle(self, service: Service) -> float:
-        """Fetch what is new, judge it, remember how far we are; seconds until there is more."""
+        """Fetch what is new, judge it, remember how far we are.
+
+        Seconds until there is more.
+        """
         begin = clocks.perf_counter()
         store, key = service.engine.store, f"source:{self.name}"
         now = clocks.time()
@@ -211,11 +214,11 @@ class PromQL(ThreadedPart):
         return stop + self.step + self.offset - clocks.time()
 
 
-def _known(value: float | None) -> float:
+def _number_or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def _error_text(error: urllib.error.HTTPError) -> str:
     if error.code < 400:  # a redirect: what it says is about another address
         return f"{error.code} {error.reason}"
     try:

@@ -36,7 +36,7 @@ def _guarded(service: Service, work: Callable[[Request, bytes, Sequence[Samples]
     return handle
 
 
-async def _taken(
+async def _take_samples(
     found: Sequence[Samples], samples_of: Callable[[Samples], tuple[list[Sample], list[str]]]
 ) -> list[str]:
     """Let every source take its samples of a body; what was wrong with the body."""
@@ -61,13 +61,13 @@ def routes(service: Service) -> list[Route]:
                 "Remote write must be version 1.0. Got 2.0; set protobuf_message: prometheus.WriteRequest.", 415
             )
         plain = await run_in_threadpool(remote_write.unpacked, body, service.settings.body_bytes)
-        await _taken(found, lambda source: (remote_write.samples_of(plain, source), []))
+        await _take_samples(found, lambda source: (remote_write.samples_of(plain, source), []))
         return Response(status_code=204)
 
     async def lines(request: Request, body: bytes, found: Sequence[Samples]) -> Response:
         precision = request.query_params.get("precision", "ns")
         now = int(clocks.time() * 1e9)
-        wrong = await _taken(found, lambda source: influx.samples_of(body, source, precision=precision, now=now))
+        wrong = await _take_samples(found, lambda source: influx.samples_of(body, source, precision=precision, now=now))
         if wrong:
             said = f"{len(wrong)} lines could not be read, the others were taken: {'; '.join(wrong[:3])}"
             return answer({"code": "invalid", "message": said, "error": said}, 400)
@@ -80,7 +80,7 @@ def routes(service: Service) -> list[Route]:
                 f"The Content-Type must be application/x-protobuf or application/json. Got {kind[:60]!r} instead.", 415
             )
         json = kind == "application/json"
-        wrong = await _taken(found, lambda source: otlp.samples_of(body, source, json=json))
+        wrong = await _take_samples(found, lambda source: otlp.samples_of(body, source, json=json))
         if json:
             left_out = {"rejectedDataPoints": str(len(wrong)), "errorMessage": "; ".join(wrong[:3])}
             return answer({"partialSuccess": left_out} if wrong else {})

@@ -58,7 +58,10 @@ def labels_of(parts: list[memoryview]) -> dict[str, str]:
 
 
 def samples_of(message: bytes, source: Samples) -> list[Sample]:
-    """The samples of a message that belong to a source. Stale markers and infinities are missing values."""
+    """The samples of a message that belong to a source.
+
+    Stale markers and infinities are missing values.
+    """
     new_samples = []
     for key, parts, samples in series_of(message):
         if key in source._routes:

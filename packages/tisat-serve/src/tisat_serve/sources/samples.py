@@ -1,4 +1,6 @@
-"""Rows made of single samples: entity, channel, time, value. Each entity has a grid of time and a watermark.
+"""Rows made of single samples: entity, channel, time, value.
+
+Each entity has a grid of time and a watermark.
 
 A row is closed when every channel of the model has its sample and the row before it is closed, or when the entity's newest sample is ``lateness`` further on; its
 missing channels are then missing values. A sample far ahead of all others of its entity waits for one of a later row that confirms it, as
@@ -77,7 +79,10 @@ class Assembler:
         self.unknown = self.late = self.samples = self.unconfirmed = 0
 
     def add(self, samples: Iterable[Sample], batch: int = 0) -> list[tuple[str, int, dict[str, float]]]:
-        """Take samples of a batch; the rows that are closed by them: entity, time, values by channel."""
+        """Take samples of a batch.
+
+        The rows that are closed by them: entity, time, values by channel.
+        """
         touched: dict[str, None] = {}
         now = clocks.monotonic()
         for sample in samples:
@@ -92,7 +97,10 @@ class Assembler:
         return [row for entity in touched for row in self._close(entity, self._newest[entity] - self.lateness)]
 
     def _believed(self, sample: Sample, batch: int) -> list[Sample]:
-        """The samples to be taken now: this one; none where it waits; with those that waited where it confirms them."""
+        """The samples to be taken now: this one; none where it waits.
+
+        With those that waited where it confirms them.
+        """
         entity, cell = sample.entity, sample.at // self.step * self.step
         newest, far = self._newest.get(entity), int(FAR) * self.step
         if newest is None:
@@ -220,15 +228,18 @@ class Samples(ThreadedPart):
         }
 
     def route(self, key: object, labels: Mapping[str, str], metric: str, field_: str = "") -> tuple[str, str] | None:
-        """Entity and channel of a series by its labels; None where it is not ours. Remembered by ``key``."""
+        """Entity and channel of a series by its labels; None where it is not ours.
+
+        Remembered by ``key``.
+        """
         if key in self._routes:
             return self._routes[key]
         if len(self._routes) > 500_000:
             self._routes.clear()
-        self._routes[key] = found = self._look(labels, metric, field_)
+        self._routes[key] = found = self._find_route(labels, metric, field_)
         return found
 
-    def _look(self, labels: Mapping[str, str], metric: str, field_: str) -> tuple[str, str] | None:
+    def _find_route(self, labels: Mapping[str, str], metric: str, field_: str) -> tuple[str, str] | None:
         if not all(fnmatch.fnmatchcase(labels.get(label, ""), pattern) for label, pattern in self.match.items()):
             return None
         parts = [labels.get(label.strip(), "") for label in self.entity.split(",")]
@@ -245,7 +256,10 @@ class Samples(ThreadedPart):
         return entity, channel
 
     def take(self, samples: list[Sample]) -> int:
-        """Keep samples, make rows of them, judge those that are whole; the number of rows. On the disk when it returns."""
+        """Keep samples, make rows of them, judge those that are whole; the number of rows.
+
+        On the disk when it returns.
+        """
         if not samples:
             return 0
         store = self._service.engine.store

@@ -22,7 +22,7 @@ from tisat_serve.engine.entity_state import EntityState
 from tisat_serve.feedback import whatif
 from tisat_serve.folder.archive import nanoseconds
 from tisat_serve.views import heatmap as heat
-from tisat_serve.views import history_chart as stretch
+from tisat_serve.views.history_chart import history_chart
 
 _ALARMS = (
     "SELECT alarms.*, coalesce((SELECT word FROM labels WHERE labels.alarm = alarms.id ORDER BY labels.id DESC LIMIT 1), 'unmarked') "
@@ -33,7 +33,7 @@ NS = 1e-9
 COUNTS = ("false_alarms", "avoided", "true_alarms", "missed", "unlabelled", "rows", "seen")  # of a proposal
 
 
-class View:
+class FleetView:
     """The read side.
 
     Parameters
@@ -48,7 +48,10 @@ class View:
     # ------------------------------------------------------------------ entities
 
     def entities(self, *, search: str = "", status: str = "") -> list[structs.EntityInfo]:
-        """All entities, the highest ratio first; those whose name holds ``search`` and that are in ``status``."""
+        """All entities, the highest ratio first.
+
+        Those whose name holds ``search`` and that are in ``status``.
+        """
         engine = self.engine
         open_alarms: dict[str, str] = dict(
             self.store.read("SELECT entity, id FROM alarms WHERE cleared IS NULL AND sort = 'statistic'")
@@ -94,7 +97,10 @@ class View:
         )
 
     def calibrated(self, name: str) -> float:
-        """The threshold of an entity as calibrated; the one in force may have followed its alarms."""
+        """The threshold of an entity as calibrated.
+
+        The one in force may have followed its alarms.
+        """
         cell = self.engine.entities.get(name)
         return float(self.engine.groups[cell.group].watches[cell.calibration].calibration.threshold)
 
@@ -111,7 +117,7 @@ class View:
             words = ["silent" if cell.quiet else cell.status for cell in self.engine.cells.values()]
         return {word: words.count(word) for word in sorted(set(words))}
 
-    history = stretch.stretch
+    history = history_chart
     heat_map = heat.heat_map
 
     # ------------------------------------------------------------------ alarms
@@ -133,7 +139,10 @@ class View:
         limit: int = 200,
         before: str = "",
     ) -> list[JsonDict]:
-        """Alarms as the store has them, the latest first. ``before`` is the id of the last one of the page before."""
+        """Alarms as the store has them, the latest first.
+
+        ``before`` is the id of the last one of the page before.
+        """
         where = ["coalesce(cleared, raised) >= ?", "raised < ?"]
         values: list[object] = [*nanoseconds(start, stop)]
         earlier = "(raised, id) < (SELECT raised, id FROM alarms WHERE id = ?)"
@@ -258,7 +267,10 @@ class View:
         ]  # fmt: skip
 
     def patterns(self, *, ended: bool = False) -> list[structs.PatternInfo]:
-        """Patterns of alarms that people know, in force; those that were ended too where asked."""
+        """Patterns of alarms that people know, in force.
+
+        Those that were ended too where asked.
+        """
         query = (
             "SELECT *, grp AS 'group', (SELECT count(*) FROM alarms WHERE grp = patterns.grp AND "
             "json_extract(alarms.document, '$.known') = words) AS known FROM patterns"

@@ -12,7 +12,7 @@ from tisat_serve.engine.row_encoding import ACCEPTED, CODES, Brief, joined, unpa
 from tisat_serve.structs import HeatMap
 
 if TYPE_CHECKING:
-    from tisat_serve.views.fleet_view import View
+    from tisat_serve.views.fleet_view import FleetView
 
 DAY = 86400.0
 EARLIEST, LATEST = -4e9, 4.2e9  # seconds: in nanoseconds less than 2**63 apart
@@ -20,7 +20,7 @@ MOST_STEPS = 400
 LETTERS = "-wuca"  # nothing came, warming up, unusable, calm, alarm: the later one wins
 
 
-def span_of(view: View, start: float | None, stop: float | None) -> tuple[float, float]:
+def span_of(view: FleetView, start: float | None, stop: float | None) -> tuple[float, float]:
     """The stretch asked for: up to the newest row, one day before that, unless told."""
     if stop is None:
         newest = [cell.newest for cell in view.engine.cells.values() if cell.newest > -(2**62)]
@@ -32,7 +32,7 @@ def span_of(view: View, start: float | None, stop: float | None) -> tuple[float,
 
 
 def heat_map(
-    view: View,
+    view: FleetView,
     *,
     start: float | None = None,
     stop: float | None = None,
@@ -40,7 +40,10 @@ def heat_map(
     group: str = "",
     only: Collection[str] | None = None,
 ) -> HeatMap:
-    """Entities x time: the largest statistic / threshold of each cell; the last day unless told; of some entities ``only``."""
+    """Entities x time: the largest statistic / threshold of each cell.
+
+    The last day unless told; of some entities ``only``.
+    """
     engine = view.engine
     begin, end = span_of(view, start, stop)
     steps = max(1, min(int(steps), MOST_STEPS))

@@ -1,4 +1,7 @@
-"""A stretch of one entity for a picture: values, what was expected, the statistic; in as many steps as a screen can show."""
+"""A stretch of one entity for a picture: values, what was expected, the statistic.
+
+In as many steps as a screen can show.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,15 @@ from tisat_serve.views.heatmap import span_of
 
 if TYPE_CHECKING:
     from tisat_serve.engine.group import Group
-    from tisat_serve.views.fleet_view import View
+    from tisat_serve.views.fleet_view import FleetView
 
 MOST_POINTS = 2000
 EXPLAINED = 400  # steps at most for which the expectation is asked of the detector
 CONTEXT = 400  # rows before the stretch that the detector gets to warm up
 
 
-def stretch(
-    view: View,
+def history_chart(
+    view: FleetView,
     name: str,
     *,
     start: float | None = None,
@@ -34,7 +37,10 @@ def stretch(
     points: int = 400,
     channels: int = 8,
 ) -> History:
-    """A stretch of one entity in at most ``points`` steps; the last day unless told; the ``channels`` most contributing ones."""
+    """A stretch of one entity in at most ``points`` steps; the last day unless told.
+
+    The ``channels`` most contributing ones.
+    """
     engine = view.engine
     cell = engine.entities.get(name)
     group = engine.groups[cell.group]
@@ -98,7 +104,7 @@ def stretch(
     )
 
 
-def _attribution(view: View, alarms: list[Any]) -> dict[str, float]:
+def _attribution(view: FleetView, alarms: list[Any]) -> dict[str, float]:
     """Shares of the evidence over the alarms of a stretch."""
     total: dict[str, float] = {}
     for alarm in alarms[:20]:

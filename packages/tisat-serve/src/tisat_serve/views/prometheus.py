@@ -1,4 +1,7 @@
-"""/metrics: how each entity stands, and how the service itself does. ``tisat_alarm_ratio`` at or above 1 is an alarm."""
+"""/metrics: how each entity stands, and how the service itself does.
+
+``tisat_alarm_ratio`` at or above 1 is an alarm.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ LARGEST = 1e300  # of one excess and of a sum without end, so that what is added
 
 @compiled()
 def _end_of_alarm(clock: Integers, now: int, level: float, threshold: float) -> None:
-    """What comes after an alarm did not begin before it ended."""
+    """Mark the row at which an alarm ends as the earliest onset of the next one."""
     on = 1 if level >= threshold else 0
     if clock[ACTIVE] == 1 and on == 0:
         clock[QUIET] = now
@@ -41,7 +41,10 @@ def cusum(
     active: Flags,
     onset: Integers,
 ) -> None:
-    """``s_t = max(s_{t-1} + D_t, 0)`` with a policy for what ends an alarm; fills statistic, active and onset."""
+    """``s_t = max(s_{t-1} + D_t, 0)`` with a policy for what ends an alarm.
+
+    Fills statistic, active and onset.
+    """
     s = sums[0]
     for i in range(len(evidence)):
         now = clock[NOW]
@@ -173,7 +176,7 @@ def excess(
     evidence: Array,  # (T, V)
     reference: Array,  # (T, V)
 ) -> int:
-    """What each view has above max(``level``, rolling quantile of its past), in units of that above its centre.
+    """Measure each view above max(``level``, rolling quantile of its past).
 
     Of one excess (scores above the reference, at most ``gap`` rows apart) only the first ``enter`` enter the past as they
     are; of the others those above the view's gate enter as the reference itself. A past of fewer than ``warm`` scores is filled up
@@ -255,7 +258,10 @@ def window_sum(
     onset: Integers,
     used: Array,  # (T,): the threshold in force
 ) -> None:
-    """Sum S of the last ``length`` values or, over views, of ``log(1 + S / unit)``; then its maximum over ``hold`` rows."""
+    """Sum S of the last ``length`` values or, over views, of ``log(1 + S / unit)``.
+
+    Then its maximum over ``hold`` rows.
+    """
     length, views_count = recent.shape
     hold = len(held)
     alone = unit == 0.0 and length == 1  # a row by itself: what is below the threshold is quiet

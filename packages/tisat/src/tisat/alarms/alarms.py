@@ -127,7 +127,7 @@ class Alarm:
 
     @property
     def joined(self) -> str:
-        """What joined while it was on, as one sentence: ``from 11:40 also spike: vibration 3.05, expected 1.49 ± 0.08``."""
+        """Channels that joined while it was on: ``from 11:40 also spike: vibration 3.05``."""
         return "; ".join(
             f"from {one.at if one.time is None else say_time(one.time)} also {one.kind}: {one.why}"
             for one in self.further
@@ -221,7 +221,7 @@ class Alarms(Sequence[Alarm]):
         return np.array([alarm.raised for alarm in self.alarms], dtype=np.int64)
 
     def suppress(self, *rules: str | Suppression) -> Alarms:
-        """The same alarms with those marked that nobody wants to hear of: ``alarms.suppress("flow:up", "bearing_temp:2.5")``.
+        """Mark alarms to be suppressed: ``alarms.suppress("flow:up", "bearing_temp:2.5")``.
 
         Marked, not dropped: they stay in every table, with the reason in ``alarm.suppressed``.
         """
@@ -235,7 +235,7 @@ class Alarms(Sequence[Alarm]):
 
     @property
     def calling(self) -> tuple[Alarm, ...]:
-        """The alarms that somebody is called for: neither suppressed nor known."""
+        """The alarms that call for attention: neither suppressed nor known."""
         return tuple(one for one in self.alarms if not one.suppressed and not one.known)
 
     def to_rows(self) -> list[JsonDict]:
@@ -326,7 +326,7 @@ def alarms_of(
 
 
 class Traced(NamedTuple):
-    """What a rule made of the rows of a series."""
+    """Scores, evidence and trace of a series under a rule."""
 
     scores: Array  # (T,)
     evidence: Array  # (T,) or (T, V)

@@ -27,7 +27,10 @@ THRESHOLDS = 32  # tried, evenly spaced in the rank of the statistic
 
 
 def autocorrelation(evidence: Array, *, lags: int) -> Array:
-    """Correlation of the ranks of evidence at lags 1..``lags``; ranks, because evidence has heavy tails."""
+    """Correlation of the ranks of evidence at lags 1..``lags``.
+
+    Ranks, because evidence has heavy tails.
+    """
     x = average_ranks(evidence)
     x -= x.mean()
     if not x.any():

@@ -1,4 +1,4 @@
-"""What users say about false alarms, and the rate per row it means.
+"""Parse a false-alarm budget and convert it to a rate per row.
 
 A budget is how many false alarms one is ready to accept: ``"1/day"``, ``"3/week"``, ``"1/1000 rows"``, a rate per
 row, or the period between two of them. Times need the sampling period. Nothing here knows how a threshold is found.
@@ -39,7 +39,7 @@ BudgetLike: TypeAlias = "str | float | datetime.timedelta | np.timedelta64 | Bud
 
 
 def plain_words(text: str) -> str:
-    """What people write, as ``count/span unit`` or a number.
+    """Rewrite a budget in words as ``count/span unit`` or a number.
 
     Examples
     --------

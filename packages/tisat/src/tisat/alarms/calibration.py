@@ -45,7 +45,7 @@ NEVER = 1e300  # a threshold nothing reaches
 
 
 def with_breaks(normal: Scored, breaks: Sequence[int] | Integers) -> Scored:
-    """Normal rows with an unknown row before each of ``breaks``, so that nobody sums across a join."""
+    """Insert an unknown row before each of ``breaks``, so that no sum crosses a join."""
     places = np.unique([b for b in breaks if 0 < b < len(normal)]).astype(np.int64)
     if len(places) == 0:
         return normal
@@ -199,7 +199,10 @@ class NormalEvidence:
         )  # fmt: skip
 
     def _choose(self, target: float) -> str:
-        """Dependent evidence or a rule without a bound: bootstrap; otherwise the most careful of the formulas that apply."""
+        """Dependent evidence or a rule without a bound: bootstrap.
+
+        Otherwise the most careful of the formulas that apply.
+        """
         if self.dependent or not isinstance(self.rule, PaperRule):
             return "bootstrap"
         thresholds = {

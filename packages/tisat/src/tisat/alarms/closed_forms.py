@@ -101,7 +101,7 @@ def raise_to_data(rule: AlarmRule, segments: Sequence[Array], threshold: float, 
 
 
 def cautious(target: float, time_steps: int) -> float:
-    """The period to aim at so that the target is kept although so few normal rows tell the rate only roughly.
+    """Lengthen the target period by the uncertainty of a rate from few normal rows.
 
     ``time_steps / target`` alarms are expected in the normal data; their rate is known to one over the square root of that.
 

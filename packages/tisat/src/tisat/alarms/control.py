@@ -82,7 +82,7 @@ def _replay(control: Array, threshold: float, statistic: Array, active: Flags) -
 
 @dataclass(frozen=True)
 class Control:
-    """What moves a threshold, and between which bounds.
+    """A controller of the threshold and its bounds.
 
     Examples
     --------
@@ -139,8 +139,8 @@ def no_control() -> Array:
     return np.zeros(FIELDS)
 
 
-def kept(state: Array) -> Arrays:
-    """What changes from row to row."""
+def control_state(state: Array) -> Arrays:
+    """Return the part of a control's state that changes from row to row."""
     return {"control": state[:KEPT].copy()} if state[CONTROLLED] else {}
 
 
@@ -156,7 +156,10 @@ def restore(state: Array, found: Mapping[str, AnyArray]) -> None:
 
 
 def exempt(state: Array, *, on: bool, again: bool = False) -> None:
-    """Do not count an alarm: the one that is on, or one that has ended; ``again``: count it after all."""
+    """Do not count an alarm: the one that is on, or one that has ended.
+
+    ``again``: count it after all.
+    """
     if not state[CONTROLLED]:
         return
     if on:
@@ -169,7 +172,7 @@ def exempt(state: Array, *, on: bool, again: bool = False) -> None:
 
 @dataclass(frozen=True)
 class Movement:
-    """Where a threshold went, and why."""
+    """The change of a threshold and its cause."""
 
     before: float  # calibrated
     after: float  # in force
@@ -192,7 +195,7 @@ class Movement:
 
 
 def movement(state: Array, threshold: float, in_force: float, alike: int = 0) -> Movement | None:
-    """Where the threshold of a control went; None where there is none."""
+    """Describe the change of a controlled threshold; None without control."""
     if not state[CONTROLLED]:
         return None
     rows = int(state[CALM])

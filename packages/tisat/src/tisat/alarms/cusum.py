@@ -1,4 +1,6 @@
-"""CUSUM: evidence accumulated over time, never below zero; an alarm where it reaches the threshold.
+"""CUSUM: evidence accumulated over time, never below zero.
+
+An alarm where it reaches the threshold.
 
 ``s_t = max(s_{t-1} + D_t, 0)``, ``s_0 = 0``, alarm where ``s_t >= h``. (The paper prints ``s_t`` on the right and
 ``<= h``: slips.) What ends an alarm is a policy:
@@ -26,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.alarms import _kernels
-from tisat.alarms.control import Control, kept, no_control, restore
+from tisat.alarms.control import Control, control_state, no_control, restore
 from tisat.errors import InputError
 from tisat.utils.stage import State, Stateful
 from tisat.utils.types import AnyArray, Array, Flags
@@ -52,7 +54,7 @@ class TraceRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Trace:
-    """What an accumulator made of evidence, row by row."""
+    """Statistic, alarm and onset of each row of evidence."""
 
     statistic: Array  # (T,), NaN where the evidence is
     active: Flags  # (T,), the alarm is on
@@ -82,7 +84,7 @@ class _Accumulator(Stateful, ABC):
         return f"{type(self).__name__}({', '.join(said)})"
 
     def run(self, evidence: npt.ArrayLike, /) -> Trace:
-        """The trace of an array ``(T,)``, going on from where the last call ended."""
+        """Accumulate evidence ``(T,)``, continuing from the last call."""
         values = check_vector(evidence, "evidence", f"{type(self).__name__}.run")
         trace = Trace.empty(len(values))
         self.run_into(values, trace)
@@ -122,7 +124,7 @@ class _Controlled(_Accumulator):
 
     def state(self) -> State:
         """Return everything that continues after a restart."""
-        return {**super().state(), **kept(self._control)}
+        return {**super().state(), **control_state(self._control)}
 
     def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
@@ -256,7 +258,7 @@ class CompressedSum(_Controlled):
         self.reset()
 
     def run(self, evidence: npt.ArrayLike, /) -> Trace:
-        """The statistic over an array ``(T,)`` or ``(T, V)``, going on from where the last call ended."""
+        """Accumulate evidence ``(T,)`` or ``(T, V)``, continuing from the last call."""
         values = np.ascontiguousarray(evidence, dtype=np.float64)
         if values.ndim == 1:
             values = values[:, None]

@@ -23,7 +23,9 @@ NEAR_BRANCH_POINT = 1e-3  # of phi theta around 1: there the two branches of Lam
 
 
 def other_root(log_z: float) -> float:
-    """The y other than z with ``y exp(-y) = z exp(-z)``; minus y is the branch of Lambert's W that z itself is not on.
+    """The y other than z with ``y exp(-y) = z exp(-z)``.
+
+    Minus y is the branch of Lambert's W that z itself is not on.
 
     Parameters
     ----------
@@ -140,7 +142,9 @@ def exact_decay(*, q: float, k: int = 1) -> float:
 
 
 def empirical_decay(evidence: Array) -> float:
-    """The root of ``mean(exp(omega D)) = 1``; NaN where evidence does not drift downwards, infinity where it never rises.
+    """The root of ``mean(exp(omega D)) = 1``.
+
+    NaN where evidence does not drift downwards, infinity where it never rises.
 
     Examples
     --------

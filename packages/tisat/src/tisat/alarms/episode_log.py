@@ -1,4 +1,4 @@
-"""What a monitor remembers of its own episodes, what people said of them, and the threshold that would follow.
+"""Record episodes and their labels; propose the threshold that follows from them.
 
 A calibrated threshold never moves by itself: ten true alarms in a row would desensitise it. A monitor keeps a small record of the highest
 episodes of its statistic. People label alarms: **false**, **true**, **expected** (planned work), **new normal**. From
@@ -218,7 +218,7 @@ class Proposal:
 
 
 def propose(calibration: Calibration, record: EpisodeRecord, *, budget: BudgetLike | None = None) -> Proposal:
-    """What the threshold would be with what was seen in operation, and what that would have meant.
+    """Propose a threshold from the episodes seen in operation.
 
     Parameters
     ----------

@@ -31,7 +31,10 @@ KEPT = 1000  # levels kept of each stretch of normal data
 
 
 def _levels(ends: Array, steps: Integers, most: int) -> Array:
-    """The highest levels at which 1, 2, ... episodes are under way; ``ends`` descending, ``steps`` +1 or -1."""
+    """The highest levels at which 1, 2, ... episodes are under way.
+
+    ``ends`` descending, ``steps`` +1 or -1.
+    """
     reached = np.maximum.accumulate(np.maximum(np.cumsum(steps), 0))
     return ends[np.diff(reached, prepend=0) > 0][:most]
 
@@ -106,7 +109,7 @@ class Episodes:
 
     @property
     def complete(self) -> float:
-        """The level from which on every episode is known: a restless stretch has more than are kept below it."""
+        """The level above which every episode is kept."""
         return max((one[-1] for one in self.levels if len(one) >= KEPT), default=0.0)
 
     @property

@@ -36,7 +36,10 @@ MAX_POINTS = 10_000  # normal points searched: twice as many change d_alpha by a
 def power_evidence(
     distances: Array, power: float, log_unit: float, largest: float, less: float, evidence: Array
 ) -> None:
-    """``(d / unit)^power - less``, through logarithms cut at ``largest``; one loop so that one and many agree."""
+    """``(d / unit)^power - less``, through logarithms cut at ``largest``.
+
+    One loop so that one and many agree.
+    """
     for i in range(len(distances)):
         if distances[i] > 0.0:
             evidence[i] = np.exp(min(power * (np.log(distances[i]) - log_unit), largest)) - less
@@ -153,14 +156,14 @@ class KNNEvidence(Parametrized):
         else:
             self.shape_, self.scale_ = float(self.m_), self.d_alpha_
         self.power_mean_ = float(np.mean(self._power(distances, float(self.m_), self.d_alpha_, 0.0)))
-        self.largest_ = float(self._of(distances).max())
+        self.largest_ = float(self._evidence_of(distances).max())
 
     def _power(self, distances: Array, power: float, unit: float, less: float) -> Array:
         values = np.empty(len(distances))
         power_evidence(distances, power, math.log(unit), LARGEST_EXPONENT, less, values)
         return values
 
-    def _of(self, distances: Array) -> Array:
+    def _evidence_of(self, distances: Array) -> Array:
         if self._form == "power":
             return self._power(distances, float(self.m_), self.d_alpha_, 1.0)
         if self._form == "weibull":
@@ -174,9 +177,12 @@ class KNNEvidence(Parametrized):
         return self.search(points)[0]
 
     def search(self, points: Array) -> tuple[Array, Integers]:
-        """Evidence ``(T,)`` and which normal point it was measured from; -1 where the point is NaN."""
+        """Evidence ``(T,)`` and which normal point it was measured from.
+
+        -1 where the point is NaN.
+        """
         distances, where = self._neighbours.search(points)
-        return self._of(distances), where
+        return self._evidence_of(distances), where
 
     def shares(self, points: Array) -> Array:
         """Squared distance along each coordinate ``(T, m)``: what a channel adds to ``d_t`` squared; 0 where NaN."""

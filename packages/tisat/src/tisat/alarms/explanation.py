@@ -17,7 +17,7 @@ SMALLEST_SHARE = 0.05  # channels below it are not worth a sentence
 
 @dataclass(frozen=True)
 class Reason:
-    """What one channel has to do with an alarm, in the user's units."""
+    """The contribution of one channel to an alarm, in the user's units."""
 
     channel: str
     share: float  # of the evidence
@@ -60,13 +60,20 @@ class Explanation:
         return np.argsort(-self.channels, kind="stable").astype(np.int64)
 
     def reasons(self, names: Sequence[str], channels: Array | None = None, *, most: int = 5) -> tuple[Reason, ...]:
-        """The channels that matter most, each with what was seen and expected; by other shares where given."""
+        """The channels that matter most, each with what was seen and expected.
+
+        By other shares where given.
+        """
         contributing = self.channels if channels is None else channels
         order = np.argsort(-contributing, kind="stable")
         listed = [c for place, c in enumerate(order[:most]) if place == 0 or contributing[c] >= SMALLEST_SHARE]
         return tuple(
             Reason(
-                names[c], float(contributing[c]), _known(self.seen[c]), _known(self.expected[c]), _known(self.spread[c])
+                names[c],
+                float(contributing[c]),
+                _finite_or_none(self.seen[c]),
+                _finite_or_none(self.expected[c]),
+                _finite_or_none(self.spread[c]),
             )
             for c in listed
         )
@@ -76,7 +83,7 @@ class Explanation:
         return [f"{one} ({100 * one.share:.0f} % of the evidence)" for one in self.reasons(names, most=most)]
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 

@@ -33,7 +33,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Promise:
-    """A threshold of one method, and what came of it on data nobody had seen."""
+    """A threshold of one method and its false alarms on held-out data."""
 
     entity: str
     rule: str

@@ -32,7 +32,7 @@ TIMES = ("raised_time", "onset_time", "cleared_time", "back_time")
 
 
 def _cells(alarm: Alarm) -> JsonDict:
-    """An alarm as one row of a table for people."""
+    """Format an alarm as one row of a table."""
     shares = "; ".join(f"{channel} {share:.0%}" for channel, share in alarm.channels.items() if share >= LEAST_SHARE)
     row: JsonDict = {**alarm.to_json(), "channels": shares, "reasons": alarm.why, "further": alarm.joined}
     return {name: _no_formula(value) if isinstance(value, str) else value for name, value in row.items()}
@@ -97,7 +97,10 @@ def dated(table: pa.Table, alarms: Sequence[Alarm], *, keep_offset: bool = True)
 
 
 def write_table(path: str | Path, alarms: Sequence[Alarm]) -> None:
-    """Write a table of alarms; the suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``."""
+    """Write a table of alarms.
+
+    The suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``.
+    """
     suffix = Path(path).suffix
     if suffix == ".csv":
         write_bytes(path, csv_of(alarms).encode())
@@ -128,7 +131,7 @@ def _rows(file: Path) -> list[JsonDict]:
 
 
 def read_active(path: str | Path, *, length: int, series: str | None = None) -> Flags:
-    """Where the alarms of a table were on, over ``length`` rows: from ``raised`` up to ``cleared`` (empty: to the end).
+    """Read a table of alarms as a mask over ``length`` rows.
 
     ``series`` takes only those of one machine. Suppressed alarms are left out: nobody was called.
     """

@@ -1,4 +1,7 @@
-"""Alarms from scores of any origin, within a false-alarm budget. This module knows no detector."""
+"""Alarms from scores of any origin, within a false-alarm budget.
+
+This module knows no detector.
+"""
 
 from __future__ import annotations
 

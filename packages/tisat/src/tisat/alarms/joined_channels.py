@@ -1,4 +1,4 @@
-"""What joins an alarm that is on already: a fault of another channel is not hidden by the one before it.
+"""Find channels that join an alarm while it is on.
 
 An alarm goes on as long as its statistic is high, and a second fault that begins meanwhile raises nothing. It is named
 instead: where the statistic climbs by half the threshold within :data:`BACK` rows, the detector is asked for its

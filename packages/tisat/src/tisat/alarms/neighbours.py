@@ -54,11 +54,17 @@ class Neighbours:
             self._ordered = np.ascontiguousarray(self.points[self._order, 0])
 
     def distances(self, queries: npt.ArrayLike) -> Array:
-        """Distance ``(n,)`` of each query ``(n, m)`` to its k-th nearest point; NaN where the query has a NaN."""
+        """Distance ``(n,)`` of each query ``(n, m)`` to its k-th nearest point.
+
+        NaN where the query has a NaN.
+        """
         return self.search(queries)[0]
 
     def search(self, queries: npt.ArrayLike) -> tuple[Array, Integers]:
-        """Distances ``(n,)`` and the rows of the points ``(n,)`` they lead to; NaN and -1 where the query has a NaN."""
+        """Distances ``(n,)`` and the rows of the points ``(n,)`` they lead to.
+
+        NaN and -1 where the query has a NaN.
+        """
         query_rows = np.ascontiguousarray(queries, dtype=np.float64)
         distance = np.full(len(query_rows), np.nan)
         where = np.full(len(query_rows), -1, dtype=np.int64)

@@ -52,7 +52,9 @@ def rows_on(alarms: Alarms) -> Flags:
 
 
 def rearm_rows(rearm: object, period: float | None) -> int | None:
-    """Rows after which an ongoing alarm is taken for the new normal; None: never by itself.
+    """Rows after which an ongoing alarm is taken for the new normal.
+
+    None: never by itself.
 
     Examples
     --------
@@ -127,7 +129,10 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
                 self.recent[-1] = np.nan
 
     def step(self, deviations: Array | None, /, *, row: int = 0, stamp: Stamp = None) -> tuple[Alarm, ...]:
-        """Take in the deviations ``(C,)`` of a row, None where unknown; the alarms that were ongoing and are not any more."""
+        """Take in the deviations ``(C,)`` of a row, None where unknown.
+
+        The alarms that were ongoing and are not any more.
+        """
         if not self.known:
             return ()
         self.recent[:-1] = self.recent[1:]
@@ -187,7 +192,9 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         return followed.alarm
 
     def accept(self, row: int, stamp: Stamp, *, raised: int | None = None) -> tuple[Alarm, ...]:
-        """Take the present level of the channels of alarms for normal; the alarms that are not ongoing any more.
+        """Take the present level of the channels of alarms for normal.
+
+        The alarms that are not ongoing any more.
 
         ``raised`` takes one alarm by the row of its raise; all unless given.
         """

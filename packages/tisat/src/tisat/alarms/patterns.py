@@ -1,4 +1,4 @@
-"""Alarms that people know: a pattern from labels, and what it would have avoided and hidden.
+"""Derive patterns of known alarms from labels, with their consequences.
 
 An alarm has a **fingerprint**: its kind, the operating mode (the last switch before it), the channels of its reasons with their
 shares and signs, the time of the day, and whether it was a working day, a Saturday or a Sunday. Labels ``false`` and ``expected``
@@ -42,7 +42,7 @@ Shares = tuple[tuple[str, int, float], ...]  # channel, sign (0 where there is n
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What an alarm looks like."""
+    """The features of an alarm that patterns compare."""
 
     kind: str
     mode: str  # empty where unknown
@@ -71,12 +71,12 @@ class Fingerprint:
         return cls(alarm.kind, alarm.mode, tuple(channels), moment.hour * 60 + moment.minute, day)
 
 
-def likeness(first: Shares, second: Shares) -> float:
+def share_similarity(first: Shares, second: Shares) -> float:
     """The cosine of the angle between the shares of two fingerprints: 1 alike, 0 nothing in common.
 
     Examples
     --------
-    >>> round(likeness((("flow", 1, 0.6), ("load", 1, 0.8)), (("flow", 1, 1.0),)), 3)
+    >>> round(share_similarity((("flow", 1, 0.6), ("load", 1, 0.8)), (("flow", 1, 1.0),)), 3)
     0.6
     """
     there = {(channel, sign): share for channel, sign, share in second}
@@ -102,7 +102,7 @@ def time_apart(first: int, second: int) -> int:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A kind of alarm that people know: a labelled alarm, or several that are alike."""
+    """A kind of known alarm: one labelled alarm, or several similar ones."""
 
     kind: str
     mode: str
@@ -125,7 +125,7 @@ class Pattern:
         channel, sign, share = fingerprint.channels[0]
         return any(
             {(name, way): part for name, way, part in one}.get((channel, sign), 0.0) >= LEADING * share
-            and likeness(fingerprint.channels, one) >= least
+            and share_similarity(fingerprint.channels, one) >= least
             for one in self.examples
         )
 
@@ -228,7 +228,10 @@ def propose_patterns(alarms: Sequence[Alarm], labels: Mapping[int, str]) -> tupl
 
 
 def _common_minute(group: Sequence[Fingerprint]) -> int | None:
-    """The time of the day of a group whose alarms are all near it; None where there are few, or they are not."""
+    """The time of the day of a group whose alarms are all near it.
+
+    None where there are few, or they are not.
+    """
     minutes = [one.minute for one in group if one.minute is not None]
     if len(minutes) < max(FEWEST, len(group)):
         return None
@@ -237,7 +240,10 @@ def _common_minute(group: Sequence[Fingerprint]) -> int | None:
 
 
 def known_by(alarm: Alarm, patterns: Sequence[Pattern]) -> str:
-    """The pattern that an alarm is known by, in words; empty where it is not, or where more became of it."""
+    """The pattern that an alarm is known by, in words.
+
+    Empty where it is not, or where more became of it.
+    """
     if alarm.further or alarm.ongoing_since is not None:
         return ""
     return next((str(one) for one in patterns if one.matches(alarm)), "")

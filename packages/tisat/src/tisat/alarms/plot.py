@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def contributing(alarms: Alarms, series: Series, count: int) -> list[int]:
-    """The channels with the largest share over all alarms; the first ones where alarms name none."""
+    """The channels with the largest share over all alarms.
+
+    The first ones where alarms name none.
+    """
     total = dict.fromkeys(series.channels, 0.0)
     for alarm in alarms:
         for channel, share in alarm.channels.items():
@@ -53,7 +56,9 @@ def draw(
     title: str = "",
     expected: tuple[Array, Array] | None = None,
 ) -> Figure:
-    """A matplotlib figure; the series given adds its contributing channels, its time axis and, where labelled, its events.
+    """A matplotlib figure.
+
+    The series given adds its contributing channels, its time axis and, where labelled, its events.
 
     ``expected``, a pair of arrays (T, C), adds what was expected of each channel and two usual spreads around it.
     """

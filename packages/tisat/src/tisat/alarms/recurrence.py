@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tisat.alarms.patterns import ALIKE_WITHOUT_MODE, DAY, Fingerprint, Shares, likeness, moment_of, time_apart
+from tisat.alarms.patterns import ALIKE_WITHOUT_MODE, DAY, Fingerprint, Shares, moment_of, share_similarity, time_apart
 
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarm
@@ -55,7 +55,10 @@ class Recurrence:
 
     @property
     def words(self) -> str:
-        """The recurrence as one line, ``12th time, nightly at 02:00 since 3 March``; empty for fewer than three alarms."""
+        """The recurrence as one line, ``12th time, nightly at 02:00 since 3 March``.
+
+        Empty for fewer than three alarms.
+        """
         if len(self.alarms) < FEWEST:
             return ""
         first, last = self.alarms[0], moment_of(self.last.raised_time)
@@ -81,7 +84,9 @@ class Recurrence:
 
 
 def recurring(alarms: Iterable[Alarm]) -> tuple[Recurrence, ...]:
-    """Group alarms that are alike; every alarm is in one group, the group with the latest alarm first.
+    """Group alarms that are alike.
+
+    Every alarm is in one group, the group with the latest alarm first.
 
     Parameters
     ----------
@@ -106,7 +111,7 @@ def recurring(alarms: Iterable[Alarm]) -> tuple[Recurrence, ...]:
         shares = Fingerprint.of(alarm).channels or tuple((name, 0, share) for name, share in alarm.channels.items())
         for whose, first, group in groups:
             if whose == (alarm.series, alarm.kind) and (
-                shares == first or likeness(shares, first) >= ALIKE_WITHOUT_MODE
+                shares == first or share_similarity(shares, first) >= ALIKE_WITHOUT_MODE
             ):
                 group.append(alarm)
                 break

@@ -1,4 +1,4 @@
-"""What a calibration is: a threshold, the budget behind it, and in words what it is worth.
+"""The result of a calibration: threshold, budget, and its evidence in words.
 
 Four words, each a number. **Asked**: the budget. **Supported**: the rarest budget so much normal data can speak for, one
 alarm in a third of it. **Extrapolated**: by how much the budget asked for is rarer than that. **Observed**: the false alarms
@@ -26,7 +26,7 @@ MANY = 50  # events; more are left to scipy
 
 
 def times(factor: float) -> str:
-    """A factor for people.
+    """Format a factor: ``2.3 times``.
 
     Examples
     --------
@@ -56,7 +56,10 @@ def period_interval(alarms: int, time_steps: int, *, folds: int = 0) -> tuple[fl
 
 
 def _gamma_quantile(shape: int, share: float) -> float:
-    """The quantile of a gamma distribution of a whole-numbered shape, by halving; scipy's special functions take 0.3 s to import."""
+    """The quantile of a gamma distribution of a whole-numbered shape, by halving.
+
+    Scipy's special functions take 0.3 s to import.
+    """
     if shape > MANY:
         from scipy.special import gammaincinv
 
@@ -117,12 +120,15 @@ class Calibration:
 
     @property
     def extrapolated(self) -> float:
-        """By how much the budget is rarer than what the data can support; 1 where it is not."""
+        """By how much the budget is rarer than what the data can support.
+
+        1 where it is not.
+        """
         return max(self.target / self.supported, 1.0)
 
     @property
     def control(self) -> Control | None:
-        """What moves the threshold; None where it stays."""
+        """The control of the threshold; None where it is fixed."""
         if not self.controlled or self.normal is None:
             return None
         level = self.threshold

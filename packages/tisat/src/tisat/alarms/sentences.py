@@ -25,7 +25,7 @@ OUTSIDE = 3.0  # spreads away from what the others say, from which that is worth
 
 @dataclass(frozen=True)
 class Habits:
-    """What training has shown of the channels, as sentences need it."""
+    """Facts about the channels in training that sentences use."""
 
     moves_every: Sequence[float]  # rows between two moves of each channel; empty: unknown
     period: float | None  # seconds between two rows
@@ -55,7 +55,10 @@ UNKNOWN_HABITS = Habits((), None)
 
 
 def moves_every(parts: Sequence[Array]) -> list[float]:
-    """Rows between two moves of each channel in training; the number of rows where it never moved."""
+    """Rows between two moves of each channel in training.
+
+    The number of rows where it never moved.
+    """
     rows = sum(max(len(part) - 1, 0) for part in parts)
     moves = sum((np.diff(part, axis=0) != 0).sum(axis=0) for part in parts)
     return [rows / max(int(count), 1) for count in np.atleast_1d(moves)]
@@ -64,7 +67,9 @@ def moves_every(parts: Sequence[Array]) -> list[float]:
 def worded(
     reasons: Sequence[Reason], why: Explanation, names: Sequence[str], still: Integers, habits: Habits
 ) -> tuple[Reason, ...]:
-    """The reasons, each with its sentence; ``still`` (C,) is for how many rows each channel has not moved.
+    """The reasons, each with its sentence.
+
+    ``still`` (C,) is for how many rows each channel has not moved.
 
     A channel that is where it is expected explains nothing: it is left out where another is not.
     """
@@ -98,7 +103,10 @@ def _with_return(one: Reason, c: int, habits: Habits) -> Reason:
 def joining(
     reasons: Sequence[Reason], why: Explanation, names: Sequence[str], still: Integers, habits: Habits
 ) -> tuple[Reason, ...]:
-    """The reasons of channels that join an alarm, in words; none of a channel that is where it is expected and only moves otherwise."""
+    """The reasons of channels that join an alarm, in words.
+
+    None of a channel that is where it is expected and only moves otherwise.
+    """
     sentences = worded(reasons, why, names, still, habits)
     place = {name: c for c, name in enumerate(names)}
     return tuple(
@@ -158,7 +166,7 @@ def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still
 
 
 def _growth(one: Reason) -> str:
-    """What was seen of a counter: ``ENERGY grew by 0.000 per row, expected 0.680 ± 0.028``."""
+    """Describe a counter: ``ENERGY grew by 0.000 per row, expected 0.680 ± 0.028``."""
     text = f"{one.channel} grew by {number(one.seen, one.spread)} per row"
     if one.expected is not None:
         text += f", expected {number(one.expected, one.spread)}"
@@ -200,7 +208,10 @@ class Stillness(Folded[Array | None, Integers]):
 
 
 def still_at(rows: Array, known: Flags, t: int) -> Integers:
-    """The same of a whole series ``(T, C)`` at row ``t``; ``known`` (T,) says which rows were scored."""
+    """The same of a whole series ``(T, C)`` at row ``t``.
+
+    ``known`` (T,) says which rows were scored.
+    """
     out = np.zeros(rows.shape[1], dtype=np.int64)
     first = t
     same = np.ones(rows.shape[1], dtype=np.bool_)
@@ -228,7 +239,9 @@ def mode_of(rows: Array, switches: Sequence[Switch], channels: Sequence[str]) ->
 
 
 def switches_note(names: Sequence[str], *, modes: bool) -> str:
-    """The sentence about channels that switch; ``modes``: they tell what to expect of the others.
+    """The sentence about channels that switch.
+
+    ``modes``: they tell what to expect of the others.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Mark alarms that nobody wants to be woken by: a channel, a direction, a least change. They are marked, never dropped.
+"""Mark alarms to be suppressed: by channel, direction or least change.
 
 One grammar, for ``tisat alarm --suppress`` and for the rules of ``tisat serve``: ``CHANNEL[:up|down][:LEAST]``. It says **what is
 suppressed**, so ``up`` is a rise that nobody wants to hear of.
@@ -38,7 +38,7 @@ GRAMMAR = (
 
 @dataclass(frozen=True)
 class Suppression:
-    """One thing that is not to be heard of."""
+    """One suppression rule."""
 
     channel: str  # a name or a pattern such as pump_*
     direction: str = ""  # up, down, or either
@@ -100,7 +100,7 @@ class Suppression:
         return f"{self.channel}{' ' + self.direction if self.direction else ''}{least}"
 
     def covers(self, reason: Reason) -> bool:
-        """Check whether a reason is one that was not to be heard of; what cannot be compared is not covered."""
+        """Check whether a reason is covered; one that cannot be compared is not."""
         if reason.channel != self.channel and not fnmatch.fnmatchcase(reason.channel, self.channel):
             return False
         if not self.direction and self.least is None and self.relative is None:
@@ -116,7 +116,7 @@ class Suppression:
 
 
 def _qualifier(part: str) -> tuple[str, str | float]:
-    """What a part of a suppression says, by the name of its field; no name where it says nothing that is known."""
+    """Parse a part of a suppression to the name of its field and a value."""
     word = part.lower()
     if word in DIRECTIONS:
         return "direction", word
@@ -131,7 +131,10 @@ def _qualifier(part: str) -> tuple[str, str | float]:
 
 
 def covered(reasons: Sequence[Reason], rules: Sequence[Suppression]) -> list[Suppression]:
-    """The rules by which an alarm with these reasons is suppressed; empty where it is not."""
+    """The rules by which an alarm with these reasons is suppressed.
+
+    Empty where it is not.
+    """
     main = [reason for place, reason in enumerate(reasons) if place == 0 or reason.share >= LARGE]
     found = [next((rule for rule in rules if rule.covers(reason)), None) for reason in main]
     used = [rule for rule in dict.fromkeys(found) if rule is not None]

@@ -1,4 +1,4 @@
-"""How many rows were scored and how many were not; a time for people."""
+"""Counts of rows scored and not scored; times as text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Tally:
 
 
 def say_time(stamp: str | float) -> str:
-    """A time for people: no T, no seconds that are zero.
+    """Format a time without its T and without seconds that are zero.
 
     Examples
     --------

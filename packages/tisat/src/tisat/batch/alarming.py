@@ -1,4 +1,4 @@
-"""What is said of each machine by its model: alarms, or scores. A machine that cannot be scored is a result too."""
+"""Raise the alarms, or write the scores, of each machine by its model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DRAWN, STRETCHES = 2, 300  # channels of a machine on a page, and stretches of e
 
 @dataclass(frozen=True)
 class MachineAlarms:
-    """What happened to one machine."""
+    """The alarms of one machine, or why it could not be scored."""
 
     machine: str
     alarms: tuple[Alarm, ...] = ()
@@ -71,7 +71,7 @@ class MachineAlarms:
         return max((one.peak / one.threshold for one in self.alarms), default=0.0)
 
     def urgency(self) -> tuple[bool, bool, bool, int, float]:
-        """What needs attention first is largest."""
+        """Sort key: machines that need attention first are largest."""
         return (bool(self.trouble), self.active, len(self.alarms) > 0, len(self.silent), self.worst)
 
 
@@ -129,7 +129,7 @@ class AlarmEach:
         return replace(judged, **_drawing(alarms, series)) if self.drawn else judged
 
     def lost(self, machine: Machine, why: str) -> MachineAlarms:
-        """A machine that was not judged."""
+        """The result of a machine that was not scored."""
         return MachineAlarms(machine.name, trouble=why)
 
 

@@ -14,7 +14,7 @@ from tisat.series import Series
 SAME_PACE = 0.1  # share by which sampling periods may differ
 
 
-def joined(series: Sequence[Series]) -> Series | None:
+def join_consecutive(series: Sequence[Series]) -> Series | None:
     """Join series that follow each other in time to one; None where they do not.
 
     Parameters
@@ -25,7 +25,7 @@ def joined(series: Sequence[Series]) -> Series | None:
     Examples
     --------
     >>> early, late = (Series(np.zeros((3, 1)), timestamps=[at, at + 1.0, at + 2.0], name=str(at)) for at in (1, 9))
-    >>> joined([late, early]).name, joined([early, early])
+    >>> join_consecutive([late, early]).name, join_consecutive([early, early])
     ('1, 9', None)
     """
     if len(series) < 2 or any(one.timestamps is None or one.period is None for one in series):

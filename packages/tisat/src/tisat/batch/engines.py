@@ -22,13 +22,13 @@ NAMES = ("local", "inline", "ray")
 
 
 class Job(Protocol[ItemIn, ResultOut]):
-    """What is done with an item; an object that can be sent to another process."""
+    """The work on one item; it can be sent to another process."""
 
     def __call__(self, item: ItemIn, /) -> ResultOut:
         """The result of one item. It must not raise: a failure is a result."""
 
     def lost(self, item: ItemIn, why: str, /) -> ResultOut:
-        """What stands for an item whose worker did not live to give a result."""
+        """The result of an item whose worker died."""
 
 
 class Engine(Protocol):
@@ -41,7 +41,7 @@ class Engine(Protocol):
 
 
 def ignore(item: object) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 class Inline:

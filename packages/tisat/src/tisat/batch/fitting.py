@@ -130,7 +130,7 @@ class FitEach(RowJob):
         ]
 
     def file(self, machine: Machine) -> Path:
-        """Where its model goes."""
+        """The file of a machine's model."""
         return Path(self.out) / f"{machine.name}{SUFFIX}"
 
     def __call__(self, machine: Machine) -> JsonDict:

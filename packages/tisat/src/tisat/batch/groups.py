@@ -29,7 +29,7 @@ ROWS = 5000  # of each machine that are looked at
 
 @dataclass(frozen=True)
 class Described:
-    """What the normal rows of a machine look like."""
+    """Summary of the normal rows of a machine."""
 
     machine: str
     channels: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Where the rows of each machine lie, found without reading them.
+"""Find the machines in files without reading their rows.
 
 A machine is a file of its own; or the rows of a long table that carry its name (parquet: only those rows are read); or a folder
 ``column=NAME`` of a partitioned data set, as Spark, Dask and Ray write them.

@@ -21,7 +21,7 @@ from tisat.utils.validation import check_integer, check_real
 READY = "ready"  # what a worker says when it has started
 
 
-def _leave_with(parent: int) -> None:
+def _exit_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)  # the driver was killed: nobody is left to take the result
@@ -30,7 +30,7 @@ def _leave_with(parent: int) -> None:
 def _work(pipe: Connection, job: Job[Any, Any], parent: int) -> None:
     """A worker's life: take an item, do the job, send the result; until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
-    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     pipe.send(READY)
     while True:
         try:
@@ -50,13 +50,13 @@ class _Worker:
     ready: bool = False
     deadline: float = float("inf")
 
-    def give(self, item: Any, limit: float) -> None:
+    def assign(self, item: Any, limit: float) -> None:
         self.item = (item,)
         if self.ready:
             self.deadline = time.monotonic() + limit
         self.pipe.send((item,))
 
-    def begin(self, limit: float) -> None:
+    def mark_ready(self, limit: float) -> None:
         """It has started: now its clock runs."""
         self.ready, self.deadline = True, time.monotonic() + limit
 
@@ -95,7 +95,7 @@ class Local:
         if self.timeout is not None:
             object.__setattr__(self, "_limit", check_real(self.timeout, "timeout", whose, above=0.0))
 
-    def _hire(self, job: Job[Any, Any]) -> _Worker:
+    def _start_worker(self, job: Job[Any, Any]) -> _Worker:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         with environment_for_workers():
@@ -113,11 +113,11 @@ class Local:
         try:
             while waiting or any(worker.item for worker in workers):
                 while waiting and len(workers) < self.jobs:
-                    workers.append(self._hire(job))
+                    workers.append(self._start_worker(job))
                 for worker in workers:
                     if worker.item is None and waiting:
                         item = waiting.popleft()
-                        worker.give(item, self._limit)
+                        worker.assign(item, self._limit)
                         started(item)
                 for gone, result in self._collect(job, workers):
                     if gone is not None:
@@ -147,7 +147,7 @@ class Local:
                 yield worker, job.lost(item, f"WorkerDied: the process ended with exit code {worker.process.exitcode}")
                 continue
             if message == READY:
-                worker.begin(self._limit)
+                worker.mark_ready(self._limit)
                 continue
             worker.item, worker.deadline = None, float("inf")
             yield None, message[0]

@@ -143,7 +143,7 @@ def __getattr__(name: str) -> Any:
 
 
 def overview() -> str:
-    """What ``tisat --help`` prints."""
+    """The text of ``tisat --help``."""
     wide = max(map(len, VERBS)) + 2
     lines = ["Usage: tisat [--version] [--help] VERB ...", "", ABOUT, "", "Verbs, in the order of the flow:"]
     lines += [f"  {name:{wide}}{what}" for name, (_, what) in VERBS.items()]

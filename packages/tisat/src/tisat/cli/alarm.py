@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, reading_of
-from tisat.cli.options import Asked, How, Model, Taken, open_watch, reads_files
+from tisat.cli.options import How, Model, Overrides, Tolerance, open_watch, reads_files
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.utils.types import JsonDict
@@ -35,9 +35,9 @@ def alarm(
         list[str], typer.Argument(help="Files, folders or patterns such as 'plant/*.csv'.", metavar="FILE...")
     ],
     model: Model,
-    asked: Asked = Asked(),
+    overrides: Overrides = Overrides(),
     fleet_budget: FleetBudget = None,
-    taken: Taken = Taken(),
+    tolerance: Tolerance = Tolerance(),
     out: Annotated[Path | None, typer.Option(help="Write the alarms here: .csv, .parquet or .jsonl.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw them here: .png, .svg or .pdf.")] = None,
     html: Annotated[
@@ -74,15 +74,15 @@ def alarm(
     loaded = None if model.is_dir() else Watch.load(model)
     reading = {**(reading_of(model) if loaded is None else loaded.reading), **(how or {})}
     machines = find_machines(files, reading)
-    asked = replace(asked, budget=budget_of(asked.budget, fleet_budget, len(machines)))
+    overrides = replace(overrides, budget=budget_of(overrides.budget, fleet_budget, len(machines)))
     if len(machines) > 1:
         if picture is not None:
             raise ParameterError(f"--picture draws one machine. Got {len(machines)}; --html draws them all.")
-        job = AlarmEach(str(model), vars(taken), asked.given, how or {}, drawn=html is not None)
+        job = AlarmEach(str(model), vars(tolerance), overrides.settings, how or {}, drawn=html is not None)
         results = list(where.each(job, machines))
         results = [one.suppress(rules) for one in results] if rules else results
         results.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
-        budget = next((each.budget for one in results for each in one.alarms), asked.budget or "")
+        budget = next((each.budget for one in results for each in one.alarms), overrides.budget or "")
         words = fleet_words(budget, len(machines)) if budget else ""
         if html is not None:
             from tisat.plotting.fleet_page import fleet_page
@@ -97,8 +97,8 @@ def alarm(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
         warnings.simplefilter("always", SeriesWarning)
-        watch = open_watch(model_file(model, series.name), asked, loaded=loaded)
-        alarms = watch.alarms(series, **vars(taken))
+        watch = open_watch(model_file(model, series.name), overrides, loaded=loaded)
+        alarms = watch.alarms(series, **vars(tolerance))
         if rules:
             alarms = alarms.suppress(*(Suppression.parse(one, channels=watch.channels) for one in suppress or ()))
     if out is not None:
@@ -110,7 +110,7 @@ def alarm(
         from tisat.plotting.charts import rows_drawn
         from tisat.watch.protocols import check_series
 
-        checked = check_series(watch.detector, series, ignore_extra=taken.ignore_extra)
+        checked = check_series(watch.detector, series, ignore_extra=tolerance.ignore_extra)
         command = f"tisat alarm {Path(files[0]).name} --model {model.name}"
         expected = watch.detector.expected(checked, at=rows_drawn(len(checked)))
         page = alarm_page(alarms, checked, expected=expected, command=command)

@@ -158,7 +158,7 @@ def audit_verb(
 
 
 def _named(paths: Sequence[Path]) -> dict[str, Path]:
-    """What each set of scores is called: its file, with the folder where two are called alike."""
+    """Name each set of scores by its file, with the folder where names repeat."""
     stems = [path.name.partition(".")[0] or str(path) for path in paths]
     files: dict[str, Path] = {}
     for stem, path in zip(stems, paths, strict=True):

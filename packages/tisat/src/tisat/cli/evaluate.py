@@ -64,7 +64,7 @@ def evaluate(
 
 
 def _evaluate_fleet(machines: JsonDict, alarms: Path, delta_max: str, *, json: bool) -> None:
-    """Alarms of many machines, told apart by their column ``series``: each by itself, and all of them."""
+    """Evaluate the alarms of many machines, by their column ``series``, and of all."""
     from tisat.alarms.files import read_active
     from tisat.metrics import evaluate_alarms
 

@@ -109,7 +109,7 @@ def fit(
     from tisat import registry
     from tisat.alarms.rules import make_rule
     from tisat.alarms.sentences import switches_note
-    from tisat.batch.consecutive import joined, joined_note
+    from tisat.batch.consecutive import join_consecutive, joined_note
     from tisat.batch.likeness import likeness
     from tisat.datasets.sizes import FOR_FEW, LEAST_FOR_DEFAULT, LEAST_ROWS, is_small, size_notes
     from tisat.datasets.user_files import files_of
@@ -182,7 +182,9 @@ def fit(
     series = list(machines.values())
     alike = likeness(series) if len(series) > 1 else None
     files_joined = ""
-    if {stem_of(file) for path in train for file in files_of(path)} >= set(machines) and (whole := joined(series)):
+    if {stem_of(file) for path in train for file in files_of(path)} >= set(machines) and (
+        whole := join_consecutive(series)
+    ):
         files_joined = joined_note([one.name for one in series], unlike=alike is not None and alike.unlike)
         series, alike = [whole], None
     default = registry.name_of(cls) == registry.DEFAULT

@@ -74,7 +74,7 @@ def look(
 
 
 def _advice(one: Look) -> tuple[list[str], list[str]]:
-    """What is done with each channel, for its cell; what is said of several is said once, in a line below."""
+    """Advice for each channel; advice that several share goes in a line below."""
     keys = [
         re.sub(r"\d+", "0", re.sub(rf"(--[a-z-]+) {re.escape(c.name)}(?!\S)", r"\1 *", c.advice)) for c in one.channels
     ]

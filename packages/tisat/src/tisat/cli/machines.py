@@ -68,7 +68,7 @@ def budget_of(budget: str | None, fleet_budget: str | None, machines: int) -> st
 
 
 def fleet_words(budget: str, machines: int) -> str:
-    """What a budget means for each of several machines, and for all of them together.
+    """Explain a budget for each of several machines and for all of them together.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class Where:
 
 
 def refuse_failed(rows: Sequence[JsonMap], what: str, note: str = "") -> None:
-    """List the machines of which nothing came, and end with exit code 1; go on where there are none."""
+    """List the machines that failed and end with exit code 1, if there are any."""
     failed = [[row["machine"], row["trouble"]] for row in rows if row["trouble"]]
     if failed:
         print_table(f"could not be {what}", ["machine", "why"], failed)

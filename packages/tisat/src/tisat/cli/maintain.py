@@ -52,7 +52,9 @@ def update(
         warnings.simplefilter("always")
         fresh = watch.refitted(series)
     fresh.save(out)
-    _tell(watch, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
+    _print_change(
+        watch, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json
+    )
 
 
 def _update_each(
@@ -93,10 +95,12 @@ def recalibrate(
         warnings.simplefilter("always")
         fresh = watch.recalibrated(budget)
         fresh.save(out)
-    _tell(watch, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
+    _print_change(
+        watch, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json
+    )
 
 
-def _tell(kept: Watch, fresh: Watch, out: Path, notes: list[str], *, json: bool) -> None:
+def _print_change(kept: Watch, fresh: Watch, out: Path, notes: list[str], *, json: bool) -> None:
     before, after = kept.calibration, fresh.calibration
     if json:
         print_json({"model": str(out), "before": before.to_json(), "after": after.to_json(), "notes": notes})

@@ -183,7 +183,7 @@ def _options_of(bundle: Any) -> list[inspect.Parameter]:
 
 
 def reading(**given: Any) -> Params:
-    """What was said of how files are to be read, as options of ``Series.read``; nothing for what was not said.
+    """Options of ``Series.read`` from the reading options of a command.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def reading(**given: Any) -> Params:
 
 
 def typed(how: How | None) -> str:
-    """How files are read, as somebody would type it: for the next command that is printed.
+    """Reading options as command-line text, for the next command that is printed.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def typed(how: How | None) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Overrides:
     """Another budget, rule, method, period, control or rearm than a model was made for."""
 
     budget: Budget = None
@@ -227,29 +227,29 @@ class Asked:
     rearm: Rearm = None
 
     @property
-    def given(self) -> JsonDict:
-        """What was said, by name."""
+    def settings(self) -> JsonDict:
+        """The options that were given, by name."""
         said = {**vars(self), "rule": rule_of(self.rule, self.rule_set), "rule_set": None}
         return {name: value for name, value in said.items() if value is not None}
 
 
 @dataclass(frozen=True)
-class Taken:
+class Tolerance:
     """Which rows are taken though they are not quite what the model knows."""
 
     any_period: AnyPeriod = False
     ignore_extra: IgnoreExtra = False
 
 
-def open_watch(model: Path, asked: Asked, *, loaded: Watch | None = None) -> Watch:
-    """The model as its file has it, or calibrated anew for what was said otherwise, which is then told."""
+def open_watch(model: Path, overrides: Overrides, *, loaded: Watch | None = None) -> Watch:
+    """Load a model, recalibrated where options override its own."""
     from tisat.watch import Watch
 
     watch = Watch.load(model) if loaded is None else loaded
-    settings = {name: value for name, value in asked.given.items() if name != "rearm"}
-    if asked.rearm is not None:
+    settings = {name: value for name, value in overrides.settings.items() if name != "rearm"}
+    if overrides.rearm is not None:
         watch = watch.at(watch.calibration)
-        watch.rearm = asked.rearm
+        watch.rearm = overrides.rearm
         _ = watch.rearm_rows  # refused here where it is no duration
     if not settings or settings == {"budget": watch.budget}:
         return watch

@@ -1,4 +1,4 @@
-"""How verbs print: tables for people, JSON for machines. Everything goes to standard output."""
+"""Print the results of verbs as tables or as JSON."""
 
 from __future__ import annotations
 

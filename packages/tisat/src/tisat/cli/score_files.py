@@ -158,7 +158,7 @@ class ScoredSeries:
     timestamps: list[AnyArray] | None  # only where every series has a clock
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_few(names: Sequence[str]) -> str:
     """The first few, and how many more there are."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
@@ -175,7 +175,7 @@ def read_scored(labels: Path, scores: Path, *, label_column: str | None, score_c
         unscored = sorted(set(truth) - set(scored))
         if unlabelled or unscored:
             gaps = ((unlabelled, "labels"), (unscored, "scores"))
-            missing = "; ".join(f"{_some([*map(repr, names)])} without {what}" for names, what in gaps if names)
+            missing = "; ".join(f"{_first_few([*map(repr, names)])} without {what}" for names, what in gaps if names)
             raise DataFileError(f"The labels and scores must name the same series. Got {missing}.")
         pairs = {name: (truth[name], scored[name]) for name in truth}
     uneven = {
@@ -185,7 +185,7 @@ def read_scored(labels: Path, scores: Path, *, label_column: str | None, score_c
         lengths = [*uneven.values()] if len(uneven) == 1 else [f"{name!r} {both}" for name, both in uneven.items()]
         whose = f"series {next(iter(uneven))!r}" if len(uneven) == 1 else f"{len(uneven)} series"
         raise DataFileError(
-            f"The labels and scores of {whose} must have the same length. Got {_some(lengths)} instead."
+            f"The labels and scores of {whose} must have the same length. Got {_first_few(lengths)} instead."
         )
     clocks = [y.timestamps if y.timestamps is not None else s.timestamps for y, s in pairs.values()]
     clocks_known = [clock for clock in clocks if clock is not None]

@@ -16,7 +16,7 @@ LISTED = 12  # channel names shown in a table; --json gives them all
 
 
 def describe(model: Path) -> JsonDict:
-    """What the file holds, after its checksum, names and shapes were checked."""
+    """Describe a model file after checking its checksum, names and shapes."""
     from tisat.detectors.loading import load
     from tisat.persistence.model_file import read_artefact
 

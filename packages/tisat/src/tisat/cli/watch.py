@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli.options import Asked, How, Taken, open_watch, reads_files
+from tisat.cli.options import How, Overrides, Tolerance, open_watch, reads_files
 from tisat.cli.output_files import Overwrite, check_outputs
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def watch(
     model: Annotated[
         Path, typer.Option(help="The model file of one machine, or of all that share a model.", metavar="FILE")
     ],
-    asked: Asked = Asked(),
+    overrides: Overrides = Overrides(),
     state: Annotated[Path | None, typer.Option(help="Keep the state here, and go on from it if it is there.")] = None,
     every: Annotated[int, typer.Option(help="Lines between two states.", min=1)] = 100,
     output: Annotated[
@@ -49,7 +49,7 @@ def watch(
     recalibrate: Annotated[
         bool, typer.Option("--recalibrate", help="Go on from a state that was kept at another threshold.")
     ] = False,
-    taken: Taken = Taken(),
+    tolerance: Tolerance = Tolerance(),
     name: Annotated[str | None, typer.Option(help="The entity, as alarms call it.")] = None,
     how: How | None = None,
 ) -> None:
@@ -65,7 +65,7 @@ def watch(
     _check_files(model, state, output)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
-        model_watch = open_watch(model, asked)
+        model_watch = open_watch(model, overrides)
     for warning in caught:
         _say(f"note: {warning.message}")
     guard: Any = nullcontext()
@@ -75,10 +75,12 @@ def watch(
     with guard:
         reading = Reading.of({**model_watch.reading, **(how or {})})
         fresh = state is None or not state.is_file()
-        monitor, note = _begin(model_watch, state, name, recalibrate=recalibrate, many=reading.entity is not None)
+        monitor, note = _open_monitor(
+            model_watch, state, name, recalibrate=recalibrate, many=reading.entity is not None
+        )
         _say(str(monitor.calibration))
         if output is not None:
-            _prepare(output, note, fresh=fresh, append=append, overwrite=overwrite)
+            _prepare_output(output, note, fresh=fresh, append=append, overwrite=overwrite)
         if state is not None and fresh:  # so that a process killed before its first state begins again here
             monitor.snapshot(state, note=vars(note))
         switch = Switch()
@@ -90,7 +92,7 @@ def watch(
             model_watch.channels,
             header=note.header,
             how=reading,
-            ignore_extra=taken.ignore_extra or "channels" in model_watch.reading,
+            ignore_extra=tolerance.ignore_extra or "channels" in model_watch.reading,
         )
         with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
             lines = bounded_lines(sys.stdin.buffer)
@@ -104,7 +106,7 @@ def watch(
                     every=every,
                     note=note,
                     alarms_only=alarms_only,
-                    any_period=taken.any_period,
+                    any_period=tolerance.any_period,
                     report=_say,
                     switch=switch,
                 )
@@ -124,7 +126,7 @@ def watch(
 
 @contextmanager
 def _reader_may_leave() -> Iterator[None]:
-    """Where the reader of our output has left (``| head``), there is nothing more to say and nothing went wrong."""
+    """End quietly when the reader of standard output has left (``| head``)."""
     try:
         yield
     except BrokenPipeError:
@@ -144,7 +146,7 @@ def _say(sentence: str) -> None:
     typer.echo(sentence, err=True)
 
 
-def _begin(
+def _open_monitor(
     kept: Watch, state: Path | None, name: str | None, *, recalibrate: bool, many: bool
 ) -> tuple[Monitor | FleetLines, Note]:
     """The monitor, afresh or from its state, and where input and output stood."""
@@ -183,7 +185,7 @@ def _check_files(model: Path, state: Path | None, output: Path | None) -> None:
     check_outputs({"--state": state, "--output": output}, inputs=[model], overwrite=True)
 
 
-def _prepare(output: Path, note: Note, *, fresh: bool, append: bool, overwrite: bool) -> None:
+def _prepare_output(output: Path, note: Note, *, fresh: bool, append: bool, overwrite: bool) -> None:
     """Cut the output back to where the state stood; without a state, refuse one that holds something."""
     from tisat.errors import InputError
 

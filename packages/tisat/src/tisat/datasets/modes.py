@@ -51,7 +51,7 @@ SLOTS = (8 * 60, 14 * 60 + 30)  # minutes of a day at which a fault may begin, w
 
 @dataclass(frozen=True)
 class _Machine:
-    """What differs from plant to plant."""
+    """Parameters of one generated plant."""
 
     shifts: tuple[int, int, int]  # minutes of the day: early shift, late shift, end of work
     levels: tuple[float, float, float]  # set-point of the early shift, the late shift and the night; 0: no work
@@ -105,7 +105,7 @@ def _wander(length: int, memory: float, rng: np.random.Generator) -> Array:
 
 
 def _stops(goal: Array, rng: np.random.Generator) -> Flags:
-    """Where the pump is stopped by hand: 6 to 40 minutes each, only while there is work."""
+    """Rows at which the pump is stopped by hand, 6 to 40 minutes each."""
     stopped = np.zeros(len(goal), dtype=np.bool_)
     for start in np.flatnonzero((rng.random(len(goal)) < STOPS_PER_DAY / (16 * 60)) & (goal > 0)):
         stopped[start : start + int(rng.integers(6, 40))] = True
@@ -120,7 +120,10 @@ def _moved(goal: Array, rng: np.random.Generator) -> Array:
 
 
 def _tank(flow: Array, stuck: Array, machine: _Machine, noise: Array) -> tuple[Array, Array]:
-    """Level and valve ``(T,)``; ``stuck`` is NaN, or the position the valve is held in."""
+    """Level and valve ``(T,)``.
+
+    ``stuck`` is NaN, or the position the valve is held in.
+    """
     low, high, outflow = machine.tank
     levels, valves = np.empty(len(flow)), np.empty(len(flow))
     level, opened = (low + high) / 2, 0.0

@@ -26,7 +26,7 @@ COUNTS = 0.999  # share of steps that do not go down in a counter
 
 @dataclass(frozen=True)
 class ChannelLook:
-    """What one channel is like."""
+    """Profile of one channel."""
 
     name: str
     least: float
@@ -42,7 +42,7 @@ class ChannelLook:
 
 @dataclass(frozen=True)
 class Look:
-    """What a series is like.
+    """Profile of a series.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def _channel(name: str, values: Array, together: Flags) -> ChannelLook:
         return ChannelLook(name, np.nan, np.nan, np.nan, 1.0, len(values), 0, 0, "empty", advice)
     distinct = len(np.unique(values_known))
     run = _longest(np.diff(values_known) == 0) + 1
-    kind, advice = _kind(name, values_known, distinct, run)
+    kind, advice = _channel_kind(name, values_known, distinct, run)
     if kind == "stuck":
         alone = _longest((values[1:] == values[:-1]) & ~together) + 1
         if not _is_long(alone, len(values_known)):
@@ -164,7 +164,7 @@ def _is_long(run: int, rows: int) -> bool:
     return run > max(20, STUCK * rows)
 
 
-def _kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
+def _channel_kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
     steps = np.diff(known)
     if distinct == 1:
         return "constant", f"any other value stands out; not wanted: --drop {name}"

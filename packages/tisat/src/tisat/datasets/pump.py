@@ -1,4 +1,4 @@
-"""A pump, made to measure: five channels an engineer knows and three faults nobody should miss.
+"""Generate a pump: five channels and three gross faults.
 
 Everything follows from one seed. This module does not know detectors or metrics.
 """

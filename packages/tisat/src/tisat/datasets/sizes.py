@@ -1,4 +1,4 @@
-"""What so many rows can do and what they need, in sentences that ``look``, ``suggest`` and ``fit`` share."""
+"""Sentences about the number of rows, for ``look``, ``suggest`` and ``fit``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def memory_free() -> float | None:
 
 
 def size_notes(rows: int, channels: int) -> tuple[str, ...]:
-    """What to know of a series of this size before a detector is fitted on it.
+    """Notes on fitting a detector on a series of this size.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Series -> scores. One file for each detector; :mod:`tisat.registry` is the only list.
+"""Series -> scores. One file for each detector.
+
+:mod:`tisat.registry` is the only list.
 
 Every detector is fitted on normal data and gives, for each row, a score: higher = more anomalous, NaN while it
 warms up, never depending on later rows. ``from tisat.detectors import RandomGuess`` imports only that one.

@@ -1,4 +1,4 @@
-"""Where training stands, in one file without pickle: weights, best weights, optimisers, history.
+"""Training checkpoints without pickle: weights, optimisers, history.
 
 Networks and optimisers are taken apart into named arrays and plain values, which :mod:`tisat.persistence.model_file` writes whole or
 not at all; a run that is killed while it writes keeps the checkpoint of the epoch before. A checkpoint names the
@@ -94,7 +94,7 @@ class Progress:
 
 
 def fingerprint(params: Options, data: AnyArray) -> str:
-    """What a checkpoint belongs to: parameters, scaling and training rows. Where it runs and how long may change."""
+    """Hash of the parameters, scaling and training rows of a checkpoint."""
     kept = {name: value for name, value in params.items() if name not in ("device", "epochs")}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode())
     digest.update(f"{data.dtype.str}{data.shape}".encode())
@@ -131,7 +131,10 @@ def read_checkpoint(
     network: torch.nn.Module,
     stages: Sequence[Phase],
 ) -> tuple[Progress, Arrays]:
-    """Put network and optimisers back where training stood; how far it had come, and the best weights."""
+    """Put network and optimisers back where training stood.
+
+    How far it had come, and the best weights.
+    """
     document, arrays = read_artefact(path)
     if document.get("kind") != "checkpoint":
         raise ArtefactError(

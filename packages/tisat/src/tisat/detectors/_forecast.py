@@ -69,7 +69,10 @@ class ForecastDetector(Detector):
 
     @abstractmethod
     def _forecast(self, part: Array) -> Array:
-        """For every row of ``part`` ``(T, C)`` its forecast from earlier rows; NaN rows while warming up."""
+        """For every row of ``part`` ``(T, C)`` its forecast from earlier rows.
+
+        NaN rows while warming up.
+        """
 
     def _fit(self, parts: Sequence[Array]) -> None:
         self._fit_forecaster(parts)

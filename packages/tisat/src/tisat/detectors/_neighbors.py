@@ -1,4 +1,6 @@
-"""Detectors that compare a window with stored normal ones; the search is :mod:`tisat.utils.neighbors`.
+"""Detectors that compare a window with stored normal ones.
+
+The search is :mod:`tisat.utils.neighbors`.
 
 The number of stored windows is what cost is made of, and ``max_windows`` bounds it.
 """
@@ -74,7 +76,10 @@ class NeighborDetector(StandardWindowDetector):
         return flat
 
     def _nearest(self, flat: Array, skip: tuple[Integers, Integers] | None = None) -> tuple[Array, Integers]:
-        """Distances and indices ``(n, k)`` of the stored windows nearest to each; index -1 where there are too few."""
+        """Distances and indices ``(n, k)`` of the stored windows nearest to each.
+
+        Index -1 where there are too few.
+        """
         return nearest(flat, self.stored_, k=self.n_neighbors, skip=skip)
 
     def _score_windows(self, flat: Array) -> Array:

@@ -72,7 +72,9 @@ class NeuralDetector(TrainedDetector[Network]):
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn what is normal; see :meth:`tisat.detectors.base.Detector.fit` for the series.
+        """Learn what is normal.
+
+        See :meth:`tisat.detectors.base.Detector.fit` for the series.
 
         Parameters
         ----------
@@ -110,7 +112,10 @@ class NeuralDetector(TrainedDetector[Network]):
         return self.fit(scaled, holdout=0.0)
 
     def _adapt_to(self, series: Series) -> None:
-        """Learn scaling, spread and normal points from one entity's rows; the weights stay."""
+        """Learn scaling, spread and normal points from one entity's rows.
+
+        The weights stay.
+        """
         low, span = channel_ranges([series.values])
         self.low_, self.span_ = low + span * self.low_, span * self.span_
         parts = [values for _, values in usable_parts(series)]

@@ -98,7 +98,10 @@ class LookaheadStream(WindowStream):
         return None if self._filled <= self._forecaster.window else self._buffer[-self._forecaster.window - 1 : -1]
 
     def point(self, answer: Array) -> Array:
-        """The point ``(C,)`` of the row just taken in; NaN while the first far forecasts wait for their rows."""
+        """The point ``(C,)`` of the row just taken in.
+
+        NaN while the first far forecasts wait for their rows.
+        """
         near, far = answer
         self._waiting[:-1] = self._waiting[1:]
         self._waiting[-1] = far
@@ -118,7 +121,10 @@ class LookaheadStream(WindowStream):
 
 
 class NeuralForecaster(NeuralDetector[Network]):
-    """A neural detector whose points are scaled forecast errors; see the module docstring."""
+    """A neural detector whose points are scaled forecast errors.
+
+    See the module docstring.
+    """
 
     horizon: int = integer(1, at_least=1, doc="Rows forecast in one pass; more than 1 scores a series in fewer passes.")
     lookahead: int = integer(
@@ -192,7 +198,10 @@ class NeuralForecaster(NeuralDetector[Network]):
     # ------------------------------------------------------------------ scoring
 
     def _live_session(self) -> Callable[[Singles], Singles] | None:
-        """A quicker way for the network to answer one window, prepared once; None: there is none."""
+        """A quicker way for the network to answer one window, prepared once.
+
+        None: there is none.
+        """
         return None
 
     def _network_forecast(self, deviations: Singles, *, live: bool = False) -> Singles:

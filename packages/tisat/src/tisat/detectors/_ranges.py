@@ -1,4 +1,4 @@
-"""What the training rows of each channel span: their range, what is usual, and beyond what a value is cut off."""
+"""Ranges, usual values and clipping bounds of the training rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ REACH = 1e6  # training ranges beyond the training values; further out one fault
 
 
 def channel_ranges(parts: Sequence[AnyFloats]) -> tuple[Array, Array]:
-    """Smallest value and range ``(C,)``, leaving out what is missing; for a channel that was constant its level, at least 1.
+    """Smallest value and range ``(C,)``, leaving out what is missing.
+
+    For a channel that was constant its level, at least 1.
 
     Examples
     --------

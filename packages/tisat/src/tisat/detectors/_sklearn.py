@@ -1,4 +1,4 @@
-"""What scikit-learn's own code looks for in an outlier detector, said once for every detector.
+"""Names and tags that scikit-learn expects of an outlier detector.
 
 Two habits differ and stay different, because the rest of the package rests on them: ``decision_function`` is higher where a row is
 more anomalous, and ``predict`` is 1 there and 0 elsewhere (scikit-learn: lower, and -1 and 1). ``score_samples`` is scikit-learn's name
@@ -32,14 +32,17 @@ def not_fitted_error() -> type[NotFittedError]:
 
 
 def channel_names(channels: tuple[str, ...], *, whose: str) -> npt.NDArray[np.object_]:
-    """The names of channels as scikit-learn keeps them; an ``AttributeError`` where the training data had none."""
+    """The names of channels as scikit-learn keeps them.
+
+    An ``AttributeError`` where the training data had none.
+    """
     if channels == tuple(map(str, range(len(channels)))):
         raise AttributeError(f"This {whose} was fitted on data without names of channels.")
     return np.array(channels, dtype=object)
 
 
 def outlier_tags() -> Tags:
-    """What scikit-learn asks of an outlier detector; a missing value is NaN, and stays missing."""
+    """scikit-learn's tags of an outlier detector; missing values are NaN."""
     from sklearn.utils import InputTags, Tags, TargetTags
 
     return Tags("outlier_detector", TargetTags(required=False), input_tags=InputTags(allow_nan=True))

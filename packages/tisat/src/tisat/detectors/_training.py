@@ -62,7 +62,10 @@ def available_device(wanted: str) -> torch.device:
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[torch.Generator]:
-    """Seed torch for the length of a block and put its global state back; a generator of the same seed."""
+    """Seed torch for the length of a block and put its global state back.
+
+    A generator of the same seed.
+    """
     forked = {"devices": []} if device.type == "cpu" else {"devices": [device.index or 0], "device_type": device.type}
     with torch.random.fork_rng(**forked):
         torch.manual_seed(seed)
@@ -124,7 +127,10 @@ class TrainedDetector(Detector, Generic[Network]):
 
     @abstractmethod
     def _network(self, n_channels: int) -> Network:
-        """A fresh network, made from the parameters alone; drawn weights come from the seeded global generator."""
+        """A fresh network, made from the parameters alone.
+
+        Drawn weights come from the seeded global generator.
+        """
 
     @abstractmethod
     def _loss(self, network: Network, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -170,7 +176,7 @@ class TrainedDetector(Detector, Generic[Network]):
         """Whether early stopping may keep the network as it was before the first epoch."""
         return False
 
-    def _judge(self, network: Network, progress: Progress) -> None:
+    def _review_training(self, network: Network, progress: Progress) -> None:
         """Say, with the best weights, whether training was worth it (the losses are in ``progress``)."""
         return
 
@@ -183,7 +189,10 @@ class TrainedDetector(Detector, Generic[Network]):
                 group["lr"] *= self.decay
 
     def _anchored_windows(self, windows: torch.Tensor) -> torch.Tensor:
-        """Windows ``(b, rows, C)`` measured from their anchor; the middle of the training range is where it is put."""
+        """Windows ``(b, rows, C)`` measured from their anchor.
+
+        The middle of the training range is where it is put.
+        """
         return windows if self.anchor == "none" else windows - windows.mean(dim=1, keepdim=True) + 0.5
 
     def _after_training(self, network: Network, batches: Batches) -> None:
@@ -205,11 +214,14 @@ class TrainedDetector(Detector, Generic[Network]):
 
     @property
     def _device(self) -> torch.device:
-        """Where the network is."""
+        """The device of the network."""
         return next(self.network_.parameters()).device
 
     def _split(self, lengths: Sequence[int], *, stride: int | None = None) -> tuple[Starts, Starts]:
-        """First rows of the training and the validation windows in the concatenated parts; no row is in both."""
+        """First rows of the training and the validation windows in the concatenated parts.
+
+        No row is in both.
+        """
         rows, step, train, held_out = self._rows(), stride or self.stride, [], []
         offset = 0
         for length in lengths:
@@ -222,7 +234,10 @@ class TrainedDetector(Detector, Generic[Network]):
         return np.concatenate(train).astype(np.int64), np.concatenate([*held_out, np.empty(0)]).astype(np.int64)
 
     def _batches(self, values: torch.Tensor, starts: Starts) -> Iterator[torch.Tensor]:
-        """Windows ``(b, rows, C)`` by their first rows; a last batch of one joins the one before it."""
+        """Windows ``(b, rows, C)`` by their first rows.
+
+        A last batch of one joins the one before it.
+        """
         span = torch.arange(self._rows(), device=values.device)
         edges = list(range(0, len(starts), self.batch_size))
         if len(edges) > 1 and len(starts) - edges[-1] == 1:
@@ -310,7 +325,7 @@ class TrainedDetector(Detector, Generic[Network]):
         if best:
             load_network(network, best, prefix="best.", what="The best epoch")
         network.eval()
-        self._judge(network, state)
+        self._review_training(network, state)
         with torch.no_grad(), seeded(self._seed(INITIAL, 2), self._device):
             self._after_training(network, in_order)
         self.history_, self.pretraining_, self.training_seconds_ = state.history, state.earlier, state.seconds

@@ -1,4 +1,4 @@
-"""What the variational detectors share: log-densities as points, and a divergence that must not be negative.
+"""Base of the variational detectors: log-densities as points.
 
 A log-density has no natural zero: it changes sign with the unit of the data, so a score made of it could not be compared
 with a normal level. Measured from the highest density the decoder can give (its smallest standard deviation, hit
@@ -44,7 +44,10 @@ def check_divergence(estimates: torch.Tensor, *, whose: str) -> None:
 
 
 class VariationalDetector(NeuralDetector[Network]):
-    """A neural detector that maximises an evidence bound; a subclass writes its two halves."""
+    """A neural detector that maximises an evidence bound.
+
+    A subclass writes its two halves.
+    """
 
     preset: str = presets(compact="sizes for two CPU cores", paper="the authors' configuration")
     dense: int = integer(compact=32, paper=500, at_least=1, doc="Units of the dense layers.")

@@ -23,7 +23,10 @@ BLOCK_VALUES = 4_000_000  # values copied at a time: 32 MB
 
 
 def sliding_windows(part: Array, *, window: int) -> Array:
-    """All windows of one array as a view ``(T - window + 1, window, C)``; none where it is shorter than a window."""
+    """All windows of one array as a view ``(T - window + 1, window, C)``.
+
+    None where it is shorter than a window.
+    """
     if len(part) < window:
         return np.empty((0, window, part.shape[1]))
     return sliding_window_view(part, window, axis=0).transpose(0, 2, 1)  # (n, window, C)
@@ -61,7 +64,10 @@ def training_windows(parts: Sequence[Array], *, window: int, stride: int = 1, li
 
 
 def numbered(parts: Sequence[Array], *, window: int) -> list[Integers]:
-    """For each part the numbers of its windows' first rows; windows of different parts never overlap."""
+    """For each part the numbers of its windows' first rows.
+
+    Windows of different parts never overlap.
+    """
     starts = np.cumsum([0, *(len(part) + window for part in parts)])
     return [start + np.arange(len(part) - window + 1) for start, part in zip(starts, parts, strict=False)]
 

@@ -156,7 +156,10 @@ class Adapter(StandardWindowDetector):
         return np.nan_to_num(scores.ravel(), nan=LARGEST, posinf=LARGEST, neginf=-LARGEST)
 
     def _ready(self) -> Any:
-        """The fitted estimator; one that came from a file is fitted again when it is first asked, never while a file is read."""
+        """The fitted estimator.
+
+        One that came from a file is fitted again when it is first asked, never while a file is read.
+        """
         if not hasattr(self, "_fitted"):
             try:
                 self._learn()
@@ -227,7 +230,9 @@ def _adapted(estimator: Any, library: str, options: Options) -> Adapter:
 
 
 def from_sklearn(estimator: object, **options: object) -> Adapter:
-    """A detector from an unfitted scikit-learn outlier or density estimator; ``options`` are those of :class:`Adapter`.
+    """A detector from an unfitted scikit-learn outlier or density estimator.
+
+    ``options`` are those of :class:`Adapter`.
 
     Parameters
     ----------
@@ -251,7 +256,9 @@ def from_sklearn(estimator: object, **options: object) -> Adapter:
 
 
 def from_pyod(estimator: object, **options: object) -> Adapter:
-    """A detector from an unfitted PyOD estimator; ``options`` are those of :class:`Adapter`.
+    """A detector from an unfitted PyOD estimator.
+
+    ``options`` are those of :class:`Adapter`.
 
     Its ``contamination`` is not used: alarm thresholds come from a false-alarm budget.
 

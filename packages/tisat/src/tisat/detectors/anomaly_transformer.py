@@ -124,7 +124,10 @@ class AnomalyTransformer(NeuralDetector[AnomalyTransformerNetwork]):
         )
 
     def _before_training(self, network: AnomalyTransformerNetwork, batches: Batches) -> None:
-        """Centre and spread of the channels over the training windows; a channel that never moved keeps its unit."""
+        """Centre and spread of the channels over the training windows.
+
+        A channel that never moved keeps its unit.
+        """
         total, squares, count = torch.zeros_like(network.centre), torch.zeros_like(network.centre), 0
         for batch in batches():
             total += batch.sum(dim=(0, 1))

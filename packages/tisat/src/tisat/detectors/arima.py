@@ -74,7 +74,10 @@ def _estimate(values: Array, max_rows: int, max_order: int, criterion: str) -> t
 
 
 def _refit(arima: Any, values: Array, order: Orders, *, include_mean: bool) -> dict[str, float]:
-    """The same model on all rows, by conditional least squares; nothing where that fails."""
+    """The same model on all rows, by conditional least squares.
+
+    Nothing where that fails.
+    """
     try:
         found = arima(values, order=order, include_mean=include_mean, method="CSS")
     except (ValueError, np.linalg.LinAlgError):
@@ -86,7 +89,10 @@ def _refit(arima: Any, values: Array, order: Orders, *, include_mean: bool) -> d
 def _errors(
     rows: Array, past: Array, past_errors: Array, weights: Array, feedback: Array, constant: Array
 ) -> Array:  # pragma: no cover - compiled
-    """Errors of ``rows`` ``(T, C)``; ``past`` ``(K, C)`` and ``past_errors`` ``(Q, C)``, newest first, are updated."""
+    """Errors of ``rows`` ``(T, C)``.
+
+    ``past`` ``(K, C)`` and ``past_errors`` ``(Q, C)``, newest first, are updated.
+    """
     errors = np.empty_like(rows)
     for t in range(rows.shape[0]):
         for c in range(rows.shape[1]):

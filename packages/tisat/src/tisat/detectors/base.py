@@ -121,7 +121,7 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         return np.stack([self._points(window)[-1] for window in windows])
 
     def _answers(self, windows: Array) -> Array:
-        """What streams of :class:`WindowStream` are told about their windows, many at once: the points of the last rows."""
+        """Points of the last rows of many windows, for :class:`WindowStream`."""
         return self._points_of_windows(windows)
 
     def _stream(self) -> Stream:
@@ -229,7 +229,9 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         return [(rows, np.column_stack([values, clock[rows]])) for rows, values in parts]
 
     def predict(self, series: SeriesLike, *, quantile: float = NORMAL_QUANTILE) -> npt.NDArray[np.int8]:
-        """1 where the score exceeds this quantile of the normal scores, else 0; warm-up is 0.
+        """1 where the score exceeds this quantile of the normal scores, else 0.
+
+        Warm-up is 0.
 
         For alarms that keep a false-alarm budget use :meth:`monitor` or :meth:`alarms`; this is the plain threshold.
         """
@@ -283,7 +285,7 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         return self, series
 
     def _amounts(self, points: Array) -> Array | None:
-        """What each channel adds to the evidence of points ``(n, C)``; None where single points do not say it."""
+        """Contribution of each channel to points ``(n, C)``; None where unknown."""
         return None
 
     def monitor(
@@ -345,7 +347,10 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
 
     @property
     def feature_names_in_(self) -> npt.NDArray[np.object_]:
-        """The names of the channels, where the training data had names; as in scikit-learn there is no such attribute otherwise."""
+        """The names of the channels, where the training data had names.
+
+        As in scikit-learn there is no such attribute otherwise.
+        """
         self._check_fitted()
         return channel_names(self.channels_, whose=type(self).__name__)
 
@@ -362,11 +367,17 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
     # ------------------------------------------------------------------ learning
 
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
-        """Points of every row by a model fitted on the other blocks; None where there are too few rows for that."""
+        """Points of every row by a model fitted on the other blocks.
+
+        None where there are too few rows for that.
+        """
         return cross_fitted(self, parts)
 
     def _prepare_fold(self, other: Self) -> None:
-        """Give the model of a fold what is decided once for all of them; nothing unless overridden."""
+        """Give the model of a fold what is decided once for all of them.
+
+        Nothing unless overridden.
+        """
 
     def _learn_from_fold(self, scored: Sequence[Sequence[Array]], other: Self) -> None:
         """Take notice of points that the model of a fold gave to rows it has not seen, by part; nothing unless overridden."""
@@ -384,6 +395,6 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         return self._points(part)
 
     def _look_at(self, parts: Sequence[Array]) -> None:
-        """What is usual in each channel, and beyond which values one is as gross as another."""
+        """Learn the usual values and the clipping bounds of each channel."""
         values = [part[:, : self.n_channels_] for part in parts]
         self.bounds_, self.usual_ = bounds(values), usual(values)

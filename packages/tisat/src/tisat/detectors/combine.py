@@ -187,7 +187,7 @@ class Combine(Detector):
         return Scored(points, self.aggregate(points), self._view_scores(points))
 
     def _explain(self, row: Array, point: Array) -> Explanation:
-        """What the loudest member says."""
+        """Explain by the member with the highest score."""
         loudest = int(np.argmax(np.nan_to_num(self._view_scores(point[None])[0], nan=-np.inf)))
         return self.members_[loudest]._explain(row, self._split(point)[loudest])
 

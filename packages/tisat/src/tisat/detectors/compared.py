@@ -43,7 +43,7 @@ HONEST = "Injected faults say how detectors do on these kinds; differences of on
 
 @dataclass(frozen=True)
 class ComparedDetector:
-    """What one detector made of the same rows."""
+    """The results of one detector."""
 
     detector: str
     false_alarms: int = 0  # on the rows as they are
@@ -199,7 +199,7 @@ def compare(
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", CalibrationWarning)
-                    results.append(_one(name, detector, whole, cut, lead, rounds, budget, settings, bar))
+                    results.append(_compare_one(name, detector, whole, cut, lead, rounds, budget, settings, bar))
             except TisatError as error:
                 bar.advance(2 + len(rounds))
                 results.append(ComparedDetector(name, trouble=str(error)))
@@ -211,7 +211,10 @@ def compare(
 
 
 def _chosen(train: Series, detectors: Sequence[str | Scorer] | None) -> Params:
-    """The detectors by the names they are listed under; unknown names are refused before anything is fitted."""
+    """The detectors by the names they are listed under.
+
+    Unknown names are refused before anything is fitted.
+    """
     if detectors is None:
         listed = [one for one in suggest(train).detectors if one.detector not in SLOW]
         return {one.detector: make(one.detector, **one.parameters) for one in listed}
@@ -227,7 +230,10 @@ def _chosen(train: Series, detectors: Sequence[str | Scorer] | None) -> Params:
 
 
 def _with_faults(tail: Series, wanted: int, seed: int) -> list[tuple[Series, tuple[Fault, ...]]]:
-    """Copies of the rows with faults of all kinds in each; what is missing stays missing."""
+    """Copies of the rows with faults of all kinds in each.
+
+    What is missing stays missing.
+    """
     missing = np.isnan(tail.values)
     values = np.array(tail.values, dtype=np.float64)
     if missing.any():
@@ -247,7 +253,7 @@ def _with_faults(tail: Series, wanted: int, seed: int) -> list[tuple[Series, tup
     return rounds
 
 
-def _one(
+def _compare_one(
     name: str,
     detector: Any,
     whole: Series,
@@ -263,12 +269,12 @@ def _one(
     fitted = time.process_time() - begun
     bar.advance(note=name)
     begun = time.process_time()
-    clean = _raised(watch, whole[cut - lead : cut], whole[cut:])
+    clean = _alarm_rows(watch, whole[cut - lead : cut], whole[cut:])
     spent = time.process_time() - begun
     bar.advance(note=name)
     kinds: dict[str, list[int]] = {}
     for faulty, faults in rounds:
-        alarms = _raised(watch, whole[cut - lead : cut], faulty)
+        alarms = _alarm_rows(watch, whole[cut - lead : cut], faulty)
         for fault in faults:
             counted = kinds.setdefault(fault.kind, [0, 0])
             # more alarms than the same rows have without the fault: what is raised anyway does not count
@@ -287,7 +293,7 @@ def _one(
     )  # fmt: skip
 
 
-def _raised(watch: Watch, before: Series, rows: Series) -> Any:
+def _alarm_rows(watch: Watch, before: Series, rows: Series) -> Any:
     """The rows at which alarms are raised, counted from the first after the warm-up."""
     times = None if rows.timestamps is None else np.concatenate([before.timestamps, rows.timestamps])
     zoned = before.offsets is not None and rows.offsets is not None

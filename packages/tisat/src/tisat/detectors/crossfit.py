@@ -1,4 +1,4 @@
-"""What is kept of normal data to calibrate alarms on: points of rows that the model which scored them had not seen.
+"""Out-of-sample points of the training data, for calibration.
 
 Where fitting is cheap, by **cross-fitting**: the rows are cut into contiguous blocks, and each is scored by a model fitted
 on the others, so that every row is scored once by a model that has not seen it, and the model in use has seen them all.
@@ -30,7 +30,10 @@ MAX_POINTS, MAX_VALUES = 50_000, 2_000_000  # normal points kept with a model: s
 
 
 def cross_fitted(detector: Detector, parts: Sequence[Array]) -> list[Array] | None:
-    """Points of every row by a model fitted on the other blocks; None where there are too few rows for that."""
+    """Points of every row by a model fitted on the other blocks.
+
+    None where there are too few rows for that.
+    """
     stretches: list[Array] = []
     context = detector._context()
     spread = None if context is None else spread_stretches(parts, context=context)

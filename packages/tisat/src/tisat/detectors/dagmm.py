@@ -1,4 +1,6 @@
-"""DAGMM: an autoencoder and a Gaussian mixture trained together; the score is the energy under the mixture.
+"""DAGMM: an autoencoder and a Gaussian mixture trained together.
+
+The score is the energy under the mixture.
 
 Zong et al., "Deep Autoencoding Gaussian Mixture Model for Unsupervised Anomaly Detection", ICLR 2018; equation and
 section numbers below are theirs. A window is compressed to a few numbers; to these come two that say how badly it was

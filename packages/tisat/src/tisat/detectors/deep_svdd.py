@@ -1,4 +1,6 @@
-"""Deep-SVDD: a network that sends normal windows close to one point; the score is the distance from it.
+"""Deep-SVDD: a network that sends normal windows close to one point.
+
+The score is the distance from it.
 
 Ruff et al., "Deep One-Class Classification", ICML 2018. What keeps the map from collapsing to a constant is theirs and is
 all here: no bias anywhere (proposition 2), no bounded activation (proposition 3), a centre that is fixed before training

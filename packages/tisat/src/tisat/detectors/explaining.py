@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 def expected(
     detector: Detector, series: Series, *, usual: Array | None, at: Integers | None = None
 ) -> tuple[Array, Array]:
-    """Compute what is expected at each row and the usual spread, ``(T, C)`` each; ``usual``: the same at all rows; ``at``: only at these rows."""
+    """Compute what is expected at each row and the usual spread, ``(T, C)`` each.
+
+    ``usual``: the same at all rows; ``at``: only at these rows.
+    """
     period = detector.trained_on_.get("period_seconds")
     filled = take_in(series, period=period).filled
     admitted = take_in(series, period=period, partial=detector.traits.partial)

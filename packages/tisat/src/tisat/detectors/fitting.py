@@ -25,7 +25,10 @@ HOLDOUT = 0.2  # the tail of normal data that a model which is expensive to fit 
 def fit_series(
     detector: Detector, series: ManySeries, *, holdout: float | None, learn: Callable[[Sequence[Array]], None]
 ) -> None:
-    """Fit a detector on series; ``learn`` learns from the clean parts (a neural detector's has a checkpoint)."""
+    """Fit a detector on series.
+
+    ``learn`` learns from the clean parts (a neural detector's has a checkpoint).
+    """
     caller = type(detector).__name__
     detector._check_parameters()
     if holdout is not None:
@@ -59,7 +62,10 @@ def fit_series(
 def keep_normal(
     detector: Detector, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None
 ) -> None:
-    """Keep points of normal data for calibration; ``cross_fitted``: made already, by models that had not seen them."""
+    """Keep points of normal data for calibration.
+
+    ``cross_fitted``: made already, by models that had not seen them.
+    """
     detector.n_points_ = detector._points(parts[0][: (detector._context() or 0) + SOME]).shape[1]
     detector.normal_source_ = "held-out tail" if cross_fitted is None else CROSS_FITTED
     stretches = score_pieces(detector._whole_points, tails) if cross_fitted is None else cross_fitted

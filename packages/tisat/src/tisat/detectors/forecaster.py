@@ -157,7 +157,7 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
         self._learn(parts)
 
     def _forecast(self, part: Array) -> Array:
-        """What was expected of each row: the forecast, or the point of the interval that is nearest to the row."""
+        """Forecast of each row, or the nearest end of its interval."""
         forecast = np.full_like(part, np.nan)
         windows = sliding_windows(self._standardise(part), window=self.window)[:-1]
         for rows, block in blocks_of(windows):

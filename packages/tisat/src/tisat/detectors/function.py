@@ -105,7 +105,9 @@ class FunctionDetector(Detector):
 
 
 def from_function(function: Callable[[Array], npt.ArrayLike], *, context: int | None = None) -> FunctionDetector:
-    """A detector from a function of values ``(T, C)`` to scores ``(T,)``; see :class:`FunctionDetector`.
+    """A detector from a function of values ``(T, C)`` to scores ``(T,)``.
+
+    See :class:`FunctionDetector`.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""LastValue: nothing changes from one row to the next; the forecast of a row is the row before it.
+"""LastValue: nothing changes from one row to the next.
+
+The forecast of a row is the row before it.
 
 It sees jumps and bursts at the row they begin and knows nothing else: no history, no other channel.
 """

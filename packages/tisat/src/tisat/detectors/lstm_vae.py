@@ -1,4 +1,6 @@
-"""LSTM-VAE: a variational autoencoder that runs along time; the score is how unlikely the newest row is.
+"""LSTM-VAE: a variational autoencoder that runs along time.
+
+The score is how unlikely the newest row is.
 
 Park, Hoshi, Kemp, "A Multimodal Anomaly Detector for Robot-Assisted Feeding Using an LSTM-Based Variational Autoencoder",
 IEEE RA-L 2018 (arXiv 1711.00614); several other papers share the name. Its parts, by section III: an LSTM encoder that

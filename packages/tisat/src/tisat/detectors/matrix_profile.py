@@ -26,7 +26,9 @@ from tisat.utils.parameters import integer, learned
 
 
 def z_normalised(windows: Array) -> Array:
-    """Windows ``(n, window)`` with mean 0 and standard deviation 1 each; a flat one becomes zeros.
+    """Windows ``(n, window)`` with mean 0 and standard deviation 1 each.
+
+    A flat one becomes zeros.
 
     Two flat windows are then at distance 0 and a flat one is at ``sqrt(window)`` from any other, as in stumpy.
 

@@ -1,4 +1,6 @@
-"""OmniAnomaly: a recurrent variational autoencoder; the score is how improbable it finds the last row.
+"""OmniAnomaly: a recurrent variational autoencoder.
+
+The score is how improbable it finds the last row.
 
 Su, Zhao, Niu, Liu, Sun, Pei, "Robust Anomaly Detection for Multivariate Time Series through Stochastic Recurrent Neural
 Network", KDD 2019. The parts that make it itself are in :mod:`tisat.detectors.networks.omni_anomaly`: GRUs on both sides, latent variables

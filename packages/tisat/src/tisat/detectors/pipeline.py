@@ -77,7 +77,7 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
         return last
 
     def prepare(self, series: SeriesLike) -> Series:
-        """What the detector sees: the series after every step but the last, with its clock, names and labels."""
+        """Transform a series by every step but the last; keep clock, names and labels."""
         found = as_series(series, whose="Pipeline")
         for _, step in self._transformers():
             found = _through(step, found)

@@ -1,4 +1,6 @@
-"""RandomGuess: the random baseline. Every table shows it, and every detector has to beat it.
+"""RandomGuess: the random baseline.
+
+Every table shows it, and every detector has to beat it.
 
 It draws an independent uniform score for each row and looks at nothing; thresholded at 1 - p it alarms with
 probability p, which is the Random Guess of the paper (section III). It knows only how many rows there are.

@@ -59,7 +59,10 @@ class WindowStream(RowStream):
         return room[end + 1 - length : end + 1] if self._filled == length else None
 
     def answers(self, windows: Array, *, exact: bool = False) -> Array:
-        """The detector's answers about windows of this stream and of others like it; ``exact``: to the bit as about each alone."""
+        """The detector's answers about windows of this stream and of others like it.
+
+        ``exact``: to the bit as about each alone.
+        """
         if exact and not self._detector.traits.exact_together:
             return np.concatenate([self._detector._answers(window[None]) for window in windows])
         return self._detector._answers(windows)

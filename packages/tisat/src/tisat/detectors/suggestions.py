@@ -45,14 +45,14 @@ class Suggestion:
 
     @property
     def command(self) -> str:
-        """What to type."""
+        """The command that fits it."""
         more = f" --set {shlex.quote(self.settings)}" if self.settings else ""
         return f"tisat fit --detector {self.detector}{more} --train FILE --out model.tisat"
 
 
 @dataclass(frozen=True)
 class Suggestions:
-    """What a series looks like and what to try on it, the best first. ``print`` it."""
+    """Facts about a series and detectors to try, the best first; ``print`` it."""
 
     facts: tuple[str, ...]
     detectors: tuple[Suggestion, ...]
@@ -83,7 +83,7 @@ class Suggestions:
 
 @dataclass(frozen=True)
 class _Traits:
-    """What the rules look at."""
+    """Features of a series that the suggestions depend on."""
 
     look: Look
     tied: float  # the strongest correlation of two channels
@@ -121,7 +121,10 @@ def _traits(series: Series) -> _Traits:
 
 
 def _rhythm(column: Array) -> tuple[float, int]:
-    """The highest peak of the autocorrelation behind its first dip, and its lag; 0 where it never dips."""
+    """The highest peak of the autocorrelation behind its first dip, and its lag.
+
+    0 where it never dips.
+    """
     centred = column - column.mean()
     size = 2 ** int(np.ceil(np.log2(2 * len(centred))))
     spectrum = np.abs(np.fft.rfft(centred, size)) ** 2

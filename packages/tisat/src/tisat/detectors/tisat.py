@@ -1,4 +1,6 @@
-"""TiSAT: the forecast error of a sparse-attention transformer. The detector users meet first.
+"""TiSAT: the forecast error of a sparse-attention transformer.
+
+The detector users meet first.
 
 The network is :class:`tisat.detectors.networks.forecaster.SparseTransformer`, the loop :mod:`~tisat.detectors._training`, the way from
 forecasts to points :mod:`~tisat.detectors._neural_forecast`. This file holds the parameters and the presets. It does not
@@ -161,7 +163,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
     def _start_is_a_candidate(self) -> bool:
         return self.linear_skip  # it starts from the linear forecast, which may be the best there is
 
-    def _judge(self, network: SparseTransformer, progress: Progress) -> None:
+    def _review_training(self, network: SparseTransformer, progress: Progress) -> None:
         """Beside a line that forecasts as well, the transformer only costs time."""
         if network.linear_skip is not None and progress.best > (1 - self.earns) * progress.start:
             network.used.zero_()

@@ -22,7 +22,10 @@ SMALLEST = 1e-150  # of a channel's largest value: its square is not lost
 
 
 def check_training(series: ManySeries, whose: str) -> list[Series]:
-    """Read the series given to ``fit``, with the channels of the first in their order; refused where one cannot be learned from."""
+    """Read the series given to ``fit``, with the channels of the first in their order.
+
+    Refused where one cannot be learned from.
+    """
     many = as_many(series, whose=f"{whose}.fit")
     first = many[0].channels
     for number, part in enumerate(many):

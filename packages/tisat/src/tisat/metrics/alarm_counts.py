@@ -25,7 +25,7 @@ DAY = 86_400 * 10**9  # nanoseconds
 
 @dataclass(frozen=True, eq=False)
 class AlarmCounts:
-    """What a set of alarms did, pooled over one or many series.
+    """Counts of a set of alarms, pooled over one or many series.
 
     Attributes
     ----------
@@ -91,7 +91,9 @@ class AlarmCounts:
 
     @property
     def event_f1(self) -> float:
-        """The harmonic mean of precision and recall, counted in alarms and events; NaN without events.
+        """The harmonic mean of precision and recall, counted in alarms and events.
+
+        NaN without events.
 
         Its floor: an alarm that is always on has recall 1 and one false alarm every ``delta_max``.
         """
@@ -106,7 +108,10 @@ class AlarmCounts:
 
     @property
     def false_alarms_per_day(self) -> float:
-        """False alarms per day of time at which one could be raised; NaN without timestamps."""
+        """False alarms per day of time at which one could be raised.
+
+        NaN without timestamps.
+        """
         return self.n_false_alarms / self.days_outside if self.days_outside else float("nan")
 
     def __str__(self) -> str:
@@ -317,7 +322,9 @@ def _at_threshold(
 def detection_delay(
     y_true: Labels, y_score: Scores, *, threshold: float, delta_max: Delay, timestamps: Stamps = None
 ) -> Array:
-    """The delay of each event, in order of time and series by series; a missed event has ``delta_max``.
+    """The delay of each event, in order of time and series by series.
+
+    A missed event has ``delta_max``.
 
     Rows, or seconds where ``delta_max`` is a duration.
 
@@ -342,7 +349,9 @@ def detection_delay(
 def average_detection_delay(
     y_true: Labels, y_score: Scores, *, threshold: float, delta_max: Delay, timestamps: Stamps = None
 ) -> Score:
-    """ADD: the mean delay over all events, missed ones at ``delta_max``; NaN without events. Always on: 0.
+    """ADD: the mean delay over all events, missed ones at ``delta_max``.
+
+    NaN without events. Always on: 0.
 
     Parameters
     ----------
@@ -366,7 +375,9 @@ def average_detection_delay(
 def alarm_precision(
     y_true: Labels, y_score: Scores, *, threshold: float, delta_max: Delay, timestamps: Stamps = None
 ) -> Score:
-    """Detected events / (detected events + false alarms); NaN where no alarm counts either way.
+    """Detected events / (detected events + false alarms).
+
+    NaN where no alarm counts either way.
 
     Its baseline is what an alarm that is always on gets: S / (S + normal rows / delta_max), about.
 

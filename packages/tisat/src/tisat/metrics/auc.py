@@ -51,7 +51,9 @@ def _pr(y: Flags, s: Array) -> float:
 
 
 def auc_roc(y_true: Labels, y_score: Scores) -> Score:
-    """AUC-ROC on rows: how often an anomalous row scores above a normal one. A random baseline gets 0.5, whatever the labels.
+    """AUC-ROC on rows: how often an anomalous row scores above a normal one.
+
+    A random baseline gets 0.5, whatever the labels.
 
     Beware: where 1 % of the rows are anomalous, 0.95 can still mean that nine alarms in ten are false; and an alarm at the end of an event counts as much as one at its onset.
 
@@ -76,7 +78,9 @@ def auc_roc(y_true: Labels, y_score: Scores) -> Score:
 
 
 def auc_pr(y_true: Labels, y_score: Scores) -> Score:
-    """AUC-PR on rows (average precision). A random baseline gets the share of anomalous rows, so figures of two data sets cannot be compared.
+    """AUC-PR on rows (average precision).
+
+    A random baseline gets the share of anomalous rows, so figures of two data sets cannot be compared.
 
     Beware: it is driven by the longest events, and says nothing about delay.
 

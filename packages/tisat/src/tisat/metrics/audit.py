@@ -1,4 +1,4 @@
-"""What a set of scores is worth: the evaluation, how it moves with ``delta_max``, and every event missed and alarm raised in vain.
+"""Audit a set of scores: evaluation, sweep over ``delta_max``, misses and false alarms.
 
 The results are sentences, so that nobody has to know what a point adjustment is to learn that a random baseline does as well. It does not
 read files and draws nothing: that is done by the command line and by :mod:`tisat.plotting`.
@@ -109,7 +109,7 @@ class Audit(Printed):
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """What the numbers mean, the popular one first."""
+        """The results in words, the popular score first."""
         row = self.evaluation[ADJUSTED]
         chance = f"{row.baseline_score:.2f} ({row.baseline})"
         if row.pooled <= row.baseline_score + CLOSE:

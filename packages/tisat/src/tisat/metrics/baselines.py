@@ -1,4 +1,4 @@
-"""What trivial baselines get under SPD on the same labels: the numbers every score is shown beside.
+"""SPD of trivial baselines on the same labels.
 
 Five trivial baselines: *random* (independent uniform scores: in expectation by closed form, and simulated), *random, rolling maximum* (the same with a
 running maximum over ``delta_max / 2``), *always on*, *on/off* (on for ``delta_max``, off for ``delta_max``), and, with several series, *time only* (the share of the other series that are
@@ -167,7 +167,7 @@ def _random_closed_form(windows: Sequence[Windows], counting: str) -> Score:
     return Score.of(area(parts, sum(len(window.events) for window in windows)), single)
 
 
-def held(scores: object, windows: Windows) -> Array:
+def rolling_maximum(scores: object, windows: Windows) -> Array:
     """The running maximum of ``scores`` over the last ``delta_max / 2`` (at least the row itself)."""
     values = np.asarray(scores, dtype=np.float64)
     time_steps = np.arange(len(values))
@@ -215,7 +215,7 @@ def baselines_of(
     plain, adjusted = [], []
     for _ in range(n_simulations):
         draws = [rng.random(len(one)) for one in windows]
-        still = [held(draw, one) for draw, one in zip(draws, windows, strict=True)]
+        still = [rolling_maximum(draw, one) for draw, one in zip(draws, windows, strict=True)]
         plain.append(score_windows(draws, windows, counting=counting))
         adjusted.append(score_windows(still, windows, counting=counting))
     return Baselines(
@@ -239,7 +239,7 @@ def baselines(
     n_simulations: int = 10,
     random_state: Seed = 0,
 ) -> Baselines:
-    """What each trivial baseline's SPD is on these labels.
+    """Compute the SPD of each trivial baseline on these labels.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ class Comparison:
 
 
 def stretches(windows: Windows) -> list[tuple[int, int]]:
-    """Where a series is cut so that each part has one event: half-way between events, but never inside a window."""
+    """Cut a series so that each part has one event."""
     cuts = [0]
     for i in range(len(windows.events) - 1):
         onset = int(windows.events[i + 1][0])

@@ -33,7 +33,9 @@ SIMULATIONS = 10  # draws behind the simulated baseline scores, as in baseline s
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SPDCurve(Printed):
-    """Precision against normalised delay at descending thresholds. Printed with the baseline scores; ``plot()`` draws it.
+    """Precision against normalised delay at descending thresholds.
+
+    Printed with the baseline scores; ``plot()`` draws it.
 
     Attributes
     ----------
@@ -62,7 +64,7 @@ class SPDCurve(Printed):
 
     @cached_property
     def baselines(self) -> Baselines:
-        """What trivial baselines get on the same labels (computed when first asked for)."""
+        """Scores of trivial baselines on the same labels, computed on first use."""
         return baselines_of(
             self.windows, counting=self.counting, n_simulations=SIMULATIONS, rng=np.random.default_rng(0)
         )
@@ -85,7 +87,10 @@ class SPDCurve(Printed):
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the curve and its area, and beside it the trivial baselines' areas as bars; returns the matplotlib axes of the curve (needs matplotlib: the extra ``report``)."""
+        """Draw the curve and its area, and beside it the trivial baselines' areas as bars.
+
+        Returns the matplotlib axes of the curve (needs matplotlib: the extra ``report``).
+        """
         if ax is None:
             ax = require("matplotlib.pyplot", whose="SPDCurve.plot").subplots(figsize=(6, 4))[1]
         steps = np.append(1.0, self.nadd)
@@ -149,7 +154,9 @@ def spd_curve(
 def spd_curve_of_active(
     y_true: Labels, active: Mapping[float, Labels], *, delta_max: Delay, timestamps: Stamps = None
 ) -> SPDCurve:
-    """The curve of an alarm process given as ``{threshold: active mask}``; see :func:`tisat.metrics.spd_score_of_active`.
+    """The curve of an alarm process given as ``{threshold: active mask}``.
+
+    See :func:`tisat.metrics.spd_score_of_active`.
 
     Parameters
     ----------
@@ -179,7 +186,9 @@ def spd_curve_of_active(
 def spd_curve_of_raises(
     y_true: Labels, raised: Mapping[float, npt.ArrayLike], *, delta_max: Delay, timestamps: Stamps = None
 ) -> SPDCurve:
-    """The curve of an alarm process given as ``{threshold: raise times}``; see :func:`tisat.metrics.spd_score_of_raises`.
+    """The curve of an alarm process given as ``{threshold: raise times}``.
+
+    See :func:`tisat.metrics.spd_score_of_raises`.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class EntityCounts:
         true_alarms, false_alarms = (counts.sum(axis=0)[useful] for counts in (self.true_alarms, self.false_alarms))
         return 1.0 - saved[useful] / (self.n_events.sum() * self.delta_max), true_alarms / (true_alarms + false_alarms)
 
-    def each(self) -> Array:
+    def per_entity(self) -> Array:
         """SPD of every entity with a threshold of its own (E,), NaN without events."""
         return self.pooled(np.eye(len(self.n_events)))
 

@@ -16,7 +16,7 @@ import numpy as np
 from tisat.metrics.affiliation import affiliation_precision_recall
 from tisat.metrics.alarm_counts import AlarmCounts, count_active
 from tisat.metrics.auc import auc_pr, auc_roc
-from tisat.metrics.baselines import chance_corrected, held, on_off, time_only
+from tisat.metrics.baselines import chance_corrected, on_off, rolling_maximum, time_only
 from tisat.metrics.curve import SPDCurve, spd_curve
 from tisat.metrics.event_f1 import best_event_f1
 from tisat.metrics.instance import PrecisionRecall, best_instance_f1, instance_precision_recall
@@ -71,7 +71,7 @@ class Row:
 
     @property
     def warning(self) -> str:
-        """What to know before it is quoted; empty where there is nothing to warn of."""
+        """A caveat to read before quoting it; empty where there is none."""
         return WARNINGS.get(self.name, "")
 
     @property
@@ -96,7 +96,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Printed):
-    """What scores are worth: one row for each score, the curve, and the alarms at a threshold. Prints as a table with the baseline scores.
+    """The evaluation of scores: one row per metric, the curve, alarms at a threshold.
 
     Examples
     --------
@@ -167,7 +167,9 @@ def baseline_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.r
     clock = {"time only": [time_only(windows)]} if len(windows) > 1 else {}
     return {
         "random": draws,
-        "random, rolling maximum": [[held(s, one) for s, one in zip(draw, windows, strict=True)] for draw in draws],
+        "random, rolling maximum": [
+            [rolling_maximum(s, one) for s, one in zip(draw, windows, strict=True)] for draw in draws
+        ],
         "always on": [[np.zeros(len(one)) for one in windows]],
         "on/off": [[on_off(one).astype(np.float64) for one in windows]],
         **clock,
@@ -175,7 +177,10 @@ def baseline_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.r
 
 
 def _row(name: str, metric: Metric, scores: list[Array], baselines: BaselineScores) -> Row:
-    """A row from a metric of the scores and of every trivial baseline; simulated trivial baselines are averaged."""
+    """A row from a metric of the scores and of every trivial baseline.
+
+    Simulated trivial baselines are averaged.
+    """
     values = {
         name: np.array([pooled_and_mean(metric(draw)) for draw in draws]).mean(axis=0)
         for name, draws in baselines.items()

@@ -27,7 +27,9 @@ def ratio(part: float, whole: float) -> float:
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """Precision, recall and F1, pooled over the series; those of single series in ``per_series``.
+    """Precision, recall and F1, pooled over the series.
+
+    Those of single series in ``per_series``.
 
     F1 is ``2 TP / (2 TP + FP + FN)``: 0 where nothing is found although there was something, NaN where there was nothing at all.
 
@@ -87,7 +89,10 @@ def label_score_pairs(y_true: Labels, y_score: Scores, *, whose: str) -> list[tu
 
 
 def best_f1(thresholds: Array, hits: AnyArray, false: AnyArray, total: float) -> PrecisionRecall:
-    """The best F1 over descending thresholds; the highest threshold where several are best."""
+    """The best F1 over descending thresholds.
+
+    The highest threshold where several are best.
+    """
     if not total or not len(thresholds):
         return PrecisionRecall.of_counts(0, 0, total)
     best = int(np.argmax(2 * hits / (hits + false + total)))

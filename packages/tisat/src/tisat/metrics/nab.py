@@ -72,7 +72,9 @@ def _normalised(
 
 
 def nab_score(y_true: Labels, y_score: Scores, *, threshold: float | None = None, profile: str = "standard") -> Score:
-    """The NAB score, 0 for a detector that never alarms and 1 for a perfect one; without a threshold the best there is (oracle).
+    """The NAB score, 0 for a detector that never alarms and 1 for a perfect one.
+
+    Without a threshold the best there is (oracle).
 
     Beware: a false row costs 0.11 and a found window pays 2, so that where windows are long (as in NAB itself) an alarm every now and then, or
     one that never ends, scores well above 0. Only the first row of an alarm in a window counts, and every row of one outside.

@@ -1,4 +1,4 @@
-"""What a random baseline scores under point adjustment: in closed form, and simulated to check it.
+"""Random baseline under point adjustment, in closed form and simulated.
 
 Alarm at each row with probability p. Paper: Doshi, Abudalou, Yilmaz, "Reward Once, Penalize Once", section III.
 Nothing here knows a detector or a score.

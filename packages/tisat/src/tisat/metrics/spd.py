@@ -55,7 +55,10 @@ class Points:
 
     @property
     def area(self) -> float:
-        """The step integral of precision over NADD from 1; NaN without events. A point that saves nothing adds nothing."""
+        """The step integral of precision over NADD from 1; NaN without events.
+
+        A point that saves nothing adds nothing.
+        """
         if not self.n_events:
             return float("nan")
         best = np.maximum.accumulate(np.append(0, self.saved))
@@ -136,7 +139,9 @@ def score_windows(scores: Sequence[Array], windows: Sequence[Windows], *, counti
 def spd_score(
     y_true: Labels, y_score: Scores, *, delta_max: Delay, counting: str = "event", timestamps: Stamps = None
 ) -> Score:
-    """Sequence Precision-Delay, from 0 to 1; higher is better; 1 only for scores that rank every onset above all else.
+    """Sequence Precision-Delay, from 0 to 1; higher is better.
+
+    1 only for scores that rank every onset above all else.
 
     Read it beside :func:`tisat.metrics.baselines`: an alarm that is always on does not score 0, and its score grows with
     ``delta_max``.

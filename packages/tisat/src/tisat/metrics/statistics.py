@@ -1,4 +1,4 @@
-"""What a difference between two systems means: paired bootstrap over entities, mean ranks, critical difference.
+"""Paired bootstrap over entities, mean ranks, critical difference.
 
 Entities are what is sampled: machines and channels stand for those one has not seen. Rows of one machine do not. Nothing
 here knows what the numbers measure.
@@ -23,7 +23,9 @@ LEVEL = 0.95
 
 
 def resampling_weights(n: int, *, resamples: int = RESAMPLES, random_state: Seed = 0) -> Array:
-    """How often each of ``n`` entities is drawn in each resample, ``(B, n)``; rows sum to n.
+    """How often each of ``n`` entities is drawn in each resample, ``(B, n)``.
+
+    Rows sum to n.
 
     Examples
     --------
@@ -55,7 +57,9 @@ class Interval:
 
 
 def interval_of(value: float, resampled: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
-    """The percentile interval of resampled values; resamples without events (NaN) are left out.
+    """The percentile interval of resampled values.
+
+    Resamples without events (NaN) are left out.
 
     Examples
     --------
@@ -72,7 +76,9 @@ def interval_of(value: float, resampled: npt.ArrayLike, *, level: float = LEVEL)
 
 
 def resampled_means(values: npt.ArrayLike, weights: Array) -> Array:
-    """The mean of per-entity values ``(n,)`` in each resample ``(B, n)``; entities without a value (NaN) are left out.
+    """The mean of per-entity values ``(n,)`` in each resample ``(B, n)``.
+
+    Entities without a value (NaN) are left out.
 
     Examples
     --------

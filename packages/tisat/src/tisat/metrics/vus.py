@@ -113,7 +113,7 @@ def _at(entered: Integers, weights: Array) -> Array:
     return np.concatenate([[0.0], np.cumsum(weights)])[entered]
 
 
-def _found(owner: Integers, n: int, reached: Flags, entered: Integers) -> Array:
+def _share_detected(owner: Integers, n: int, reached: Flags, entered: Integers) -> Array:
     """The share of ``n`` events of which a row is active, at each threshold."""
     first = np.full(n, len(owner))
     np.minimum.at(first, owner[reached], np.flatnonzero(reached))
@@ -123,7 +123,7 @@ def _found(owner: Integers, n: int, reached: Flags, entered: Integers) -> Array:
 def _surface_2022(rows: Integers, entered: Integers, gaps: Integers, n_labels: int, max_buffer: int) -> Surface:
     for _, reached, weights in _soft_labels(rows, max_buffer):
         positives = np.full(len(entered), (n_labels + float(weights.sum())) / 2)
-        yield _at(entered, weights), positives, _found(rows[:, 2], len(gaps), reached, entered)
+        yield _at(entered, weights), positives, _share_detected(rows[:, 2], len(gaps), reached, entered)
 
 
 def _surface_2025(rows: Integers, entered: Integers, gaps: Integers, n_labels: int, max_buffer: int) -> Surface:
@@ -132,7 +132,7 @@ def _surface_2025(rows: Integers, entered: Integers, gaps: Integers, n_labels: i
         hits = _at(entered, weights)
         beside = _at(entered, np.where(inside, 0.0, weights))  # buffers count where they are predicted
         group = np.cumsum(gaps >= 2 * (buffer // 2)) - 1  # events whose buffers share no row
-        existence = _found(group[rows[:, 2]], int(group[-1]) + 1, reached, entered)
+        existence = _share_detected(group[rows[:, 2]], int(group[-1]) + 1, reached, entered)
         yield hits, n_labels + beside / 2, existence
 
 

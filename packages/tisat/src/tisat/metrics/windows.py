@@ -1,4 +1,4 @@
-"""Where an alarm is welcome: the window of each event, and the rows outside all of them.
+"""The window of each event and the rows outside all windows.
 
 The window of an event starts at its onset, lasts ``delta_max`` (both ends included), and is cut where the next event
 begins or the series ends. ``delta_max`` counts rows, or is a duration where the series carries timestamps; then
@@ -40,7 +40,10 @@ def parse_duration(duration: Duration, *, name: str, whose: str) -> int:
 
 
 def _ticks(timestamps: Stamps, length: int, whose: str) -> Integers:
-    """Nanoseconds since the first timestamp; dates, or numbers in seconds; strictly increasing."""
+    """Nanoseconds since the first timestamp; dates, or numbers in seconds.
+
+    Strictly increasing.
+    """
     stamps = np.asarray(timestamps)
     if stamps.shape != (length,):
         raise InputError(
@@ -88,12 +91,12 @@ class Windows:
 
     @property
     def unit(self) -> float:
-        """What to divide a delay by before it is shown: 1 for rows, 1e9 for seconds."""
+        """Divisor of a delay for display: 1 for rows, 1e9 for seconds."""
         return 1e9 if self.in_time else 1.0
 
     @property
     def clock(self) -> Integers:
-        """What delays are counted on, shape (T,): rows, or nanoseconds since the first."""
+        """Time of each row (T,): its number, or nanoseconds since the first."""
         return self.ticks if self.in_time and self.ticks is not None else np.arange(len(self), dtype=np.int64)
 
     @cached_property
@@ -210,7 +213,10 @@ def all_windows(y_true: Labels, delta_max: Delay, *, timestamps: Stamps = None, 
 
 
 def all_scores(y_score: Scores, like: Sequence[Sized], *, whose: str) -> list[Array]:
-    """The scores of each series, as long as its labels or windows; at least one of them is a number."""
+    """The scores of each series, as long as its labels or windows.
+
+    At least one of them is a number.
+    """
     scores = [check_vector(s, "y_score", whose) for s in series_list(y_score, like=like, name="y_score", whose=whose)]
     for one, labels in zip(scores, like, strict=True):
         check_same_length(labels, one, ("y_true", "y_score"), whose)

@@ -29,7 +29,7 @@ D = TypeVar("D", bound="Detector")
 
 
 def document_of(detector: Detector) -> tuple[JsonDict, Arrays]:
-    """What is kept of a fitted detector on disk, as plain values and arrays."""
+    """A fitted detector as plain values and arrays, for a file."""
     detector._check_fitted()
     plain, tensors = detector._state()
     params = detector.get_params(deep=False)
@@ -59,7 +59,10 @@ def detector_from(cls: type[D], document: JsonMap, tensors: Mapping[str, AnyArra
 
 
 def save(detector: Detector, path: str | Path) -> None:
-    """Write a fitted detector to one file, atomically; refused where :func:`load` would refuse it."""
+    """Write a fitted detector to one file, atomically.
+
+    Refused where :func:`load` would refuse it.
+    """
     document, tensors = document_of(detector)
     registered(document, tensors, path=path)
     write_artefact(path, document, tensors)

@@ -1,4 +1,6 @@
-"""One file for a fitted model: a safetensors file whose header carries the JSON. No pickle.
+"""One file for a fitted model: a safetensors file whose header carries the JSON.
+
+No pickle.
 
 Layout: tensors as safetensors keeps them; in its metadata three strings, ``format`` ("tisat"), ``document`` (JSON: what
 the model is, its parameters and plain state) and ``checksum`` (SHA-256 over the document and every tensor's name, type,
@@ -56,7 +58,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 
 
 def _umask() -> int:
-    """What the user's files may not be: read from the system where it says so, else 022."""
+    """The umask of the process, read from the system where possible, else 022."""
     try:
         line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("Umask:"))
         return int(line.split()[1], 8)
@@ -112,7 +114,10 @@ def pack_artefact(document: JsonMap, tensors: Mapping[str, AnyArray]) -> bytes:
 
 
 def write_artefact(path: str | Path, document: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
-    """Write ``document`` (JSON values) and ``tensors`` to one file, atomically; errors as :func:`pack_artefact`."""
+    """Write ``document`` (JSON values) and ``tensors`` to one file, atomically.
+
+    Errors as :func:`pack_artefact`.
+    """
     write_bytes(path, pack_artefact(document, tensors))
 
 
@@ -131,7 +136,10 @@ def read_artefact(path: str | Path) -> tuple[JsonDict, Arrays]:
 
 
 def unpack_artefact(content: bytes, *, where: str = "bytes") -> tuple[JsonDict, Arrays]:
-    """The document and the tensors of what :func:`pack_artefact` made; errors as :func:`read_artefact`."""
+    """The document and the tensors of what :func:`pack_artefact` made.
+
+    Errors as :func:`read_artefact`.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 

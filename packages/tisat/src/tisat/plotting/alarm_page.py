@@ -130,7 +130,7 @@ def _extent(series: Series) -> str:
 
 def _keys(alarms: Alarms, series: Series) -> list[Key]:
     keys = [Key(f"{len(alarms)}", f"alarm{'s' * (len(alarms) != 1)} raised", "alarm" if len(alarms) else "found")]
-    faults, found = _found(alarms, series)
+    faults, found = _labelled_faults(alarms, series)
     if len(faults):
         keys.append(Key(f"{sum(found)} of {len(faults)}", "labelled faults had an alarm while they lasted", "found"))
     keys.append(Key(str(alarms.calibration.budget), "false alarms you said you accept"))
@@ -171,7 +171,7 @@ def _moment(time_step: int | None, stamp: str | float | None) -> str:
     return f"row {time_step}" if stamp is None else say_time(stamp)
 
 
-def _found(alarms: Alarms, series: Series) -> tuple[list[tuple[int, int]], list[bool]]:
+def _labelled_faults(alarms: Alarms, series: Series) -> tuple[list[tuple[int, int]], list[bool]]:
     """Labelled faults, and whether an alarm was on while each lasted."""
     if series.labels is None:
         return [], []
@@ -182,7 +182,7 @@ def _found(alarms: Alarms, series: Series) -> tuple[list[tuple[int, int]], list[
 
 def _marks(alarms: Alarms, series: Series, x: Array) -> list[Mark]:
     """Alarms, and where there are labels: faults found and missed, and alarms that touch none of them."""
-    faults, found = _found(alarms, series)
+    faults, found = _labelled_faults(alarms, series)
     marks = [
         Mark(*span(x, start, stop), "found" if hit else "missed", "found" if hit else "missed", "faults", f"labelled fault, {'found' if hit else 'missed: no alarm while it lasted'}")
         for (start, stop), hit in zip(faults, found, strict=True)

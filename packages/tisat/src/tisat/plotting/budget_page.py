@@ -80,7 +80,7 @@ class OwnStudy:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What a person wants to know, one sentence each."""
+        """The results in words, one sentence each."""
         lines = [f"The whole file, {self.rows} rows. {' '.join(self.whole.words)}"]
         lines += [
             f"With {_duration(step.missing, self.period)} more: {step.budget}."
@@ -178,7 +178,10 @@ def rows_of(study: OwnStudy) -> tuple[list[str], list[list[object]]]:
 
 
 def draw(study: OwnStudy) -> Figure:
-    """One picture: the period observed against the period asked for, both in rows; on the line, promise is fact."""
+    """One picture: the period observed against the period asked for, both in rows.
+
+    On the line, promise is fact.
+    """
     module = require("matplotlib.figure", whose="The false-alarm picture")
     figure: Figure = module.Figure(figsize=(7.2, 4.6), layout="constrained")
     axis = figure.subplots()

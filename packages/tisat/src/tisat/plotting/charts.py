@@ -90,7 +90,10 @@ def span(x: Array, start: int, stop: int | None) -> tuple[float, float]:
 
 
 def thinned(length: int, *, most: int = MOST_POINTS) -> Rows | None:
-    """Rows ``(n, 2)`` at which stretches of a long series are drawn; None where every row is."""
+    """Rows ``(n, 2)`` at which stretches of a long series are drawn.
+
+    None where every row is.
+    """
     if length <= most:
         return None
     edges = np.linspace(0, length, most // 2 + 1).astype(np.int64)
@@ -117,7 +120,10 @@ def numbers(values: Any, *, digits: int = 6) -> list[float | None]:
 
 
 def line(label: str, look: str, values: Any, rows: Rows | None = None, **more: Any) -> JsonDict:
-    """One curve of a panel. ``look`` is seen, expected, edge, limit, baseline, or the number of a colour of curves."""
+    """One curve of a panel.
+
+    ``look`` is seen, expected, edge, limit, baseline, or the number of a colour of curves.
+    """
     values = np.asarray(values, dtype=np.float64)
     if rows is not None:
         values = _extremes(values, rows) if look not in ("edge", "expected") else values[rows.ravel()]
@@ -141,7 +147,10 @@ def panel(
     hidden: bool = False,
     **more: Any,
 ) -> JsonDict:
-    """Curves over the axis of the group; ``steep`` bends the scale above that value, ``band`` fills between two curves (from 1)."""
+    """Curves over the axis of the group.
+
+    ``steep`` bends the scale above that value, ``band`` fills between two curves (from 1).
+    """
     return {
         "name": name, "height": height, "steep": steep, "lines": list(lines), "band": None if band is None else list(band),
         "hidden": hidden, "kind": "lines", **more,
@@ -172,7 +181,10 @@ def channel_panel(
 def evidence_panel(
     statistic: Array, threshold: float, rows: Rows | None, *, name: str = "Evidence against the threshold"
 ) -> JsonDict:
-    """The statistic and the threshold at which it raises an alarm; a steep one is bent above the threshold."""
+    """The statistic and the threshold at which it raises an alarm.
+
+    A steep one is bent above the threshold.
+    """
     known = statistic[np.isfinite(statistic)]
     steep = len(known) > 0 and float(known.max()) > 20 * threshold > 0
     level = np.full(len(statistic), threshold)
@@ -210,7 +222,10 @@ def alarm_chart(
 def curves(
     name: str, drawn: Sequence[tuple[str, str, Any, Any]], *, look: str = "", height: int = 320, **more: Any
 ) -> JsonDict:
-    """Curves over places of their own: (label, look, x, y). ``look`` of the panel is steps, points or nothing (lines)."""
+    """Curves over places of their own: (label, look, x, y).
+
+    ``look`` of the panel is steps, points or nothing (lines).
+    """
     lines = [
         {"label": label, "look": colour, "x": numbers(x), "values": numbers(y)} for label, colour, x, y in drawn if len(x)
     ]  # fmt: skip
@@ -224,7 +239,10 @@ def scatter(
     height: int = 380,
     **more: Any,
 ) -> JsonDict:
-    """Points with names: (label, look, points as x, y, name). Two at one place stand side by side by a hair, so that both are drawn."""
+    """Points with names: (label, look, points as x, y, name).
+
+    Two at one place stand side by side by a hair, so that both are drawn.
+    """
     lines = []
     for label, colour, points in drawn:
         placed: list[tuple[float, float, str]] = []

@@ -38,7 +38,7 @@ SCORE_COLUMNS = ("score", "SPD", "chance-corrected", "point-adjusted F1 (oracle)
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo did."""
+    """The results of the demo."""
 
     plant: Plant
     watch: Watch
@@ -110,7 +110,10 @@ def _fault_of(alarm: Alarm, faults: Sequence[Fault]) -> Fault | None:
 
 
 def false_alarms(demo: Demo) -> list[Alarm]:
-    """Alarms that were raised while nothing was wrong. A lasting one counts once, as it does in a budget."""
+    """Alarms that were raised while nothing was wrong.
+
+    A lasting one counts once, as it does in a budget.
+    """
     return [alarm for alarm in demo.alarms if _fault_of(alarm, demo.plant.faults) is None]
 
 
@@ -139,7 +142,7 @@ def key_figures(demo: Demo) -> tuple[str, ...]:
         sentences.append(
             f"Of the faults found, half had their alarm {_after(float(np.median(delays)))}, the slowest {_after(float(delays.max()))}."
         )
-    sentences += [f"Missed: {fault.kind} ({_told(demo, fault)})." for fault in missed(demo)]
+    sentences += [f"Missed: {fault.kind} ({_fault_outcome(demo, fault)})." for fault in missed(demo)]
     return tuple(sentences)
 
 
@@ -147,8 +150,8 @@ def _after(minutes: float) -> str:
     return "at once" if minutes < 1 else f"after {minutes:.0f} minute{'s' * (round(minutes) != 1)}"
 
 
-def _told(demo: Demo, fault: Fault) -> str:
-    """What came of a fault, in words; misses are told apart from delays."""
+def _fault_outcome(demo: Demo, fault: Fault) -> str:
+    """Describe the outcome of a fault: found with its delay, late or missed."""
     index = demo.plant.faults.index(fault)
     if demo.counts.detected[index]:
         before = any(a.raised < fault.start and (a.cleared or fault.stop) > fault.start for a in demo.alarms)
@@ -168,7 +171,7 @@ def fault_rows(demo: Demo) -> list[tuple[object, ...]]:
             fault.kind,
             str(demo.plant.test.stamp(fault.start))[:16].replace("T", " "),
             ", ".join(names[c] for c in fault.channels),
-            _told(demo, fault) if hit else f"missed: {_told(demo, fault)}",
+            _fault_outcome(demo, fault) if hit else f"missed: {_fault_outcome(demo, fault)}",
         )
         for fault, hit in zip(demo.plant.faults, demo.counts.detected, strict=True)
     ]
@@ -196,7 +199,7 @@ def _marks(demo: Demo, x: Array) -> list[Mark]:
             "found" if hit else "missed",
             fault.kind + ("" if hit else " (missed)"),
             "faults",
-            f"{fault.kind}: {_told(demo, fault)}",
+            f"{fault.kind}: {_fault_outcome(demo, fault)}",
         )
         for fault, hit in zip(demo.plant.faults, demo.counts.detected, strict=True)
     ]

@@ -35,7 +35,10 @@ CONTENTS = 4  # sections from which a page has a list of them
 
 @dataclass(frozen=True)
 class Table:
-    """A table; columns of figures stand to the right, columns of text to the left; ``strong`` rows and ``best`` cells are bold."""
+    """A table; columns of figures stand to the right, columns of text to the left.
+
+    ``strong`` rows and ``best`` cells are bold.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
@@ -199,7 +202,7 @@ def render_page(
             f"<title>{escape(title)}</title><link rel='icon' href='data:image/svg+xml,{icon}'><style>{style}</style></head><body>",
             f"<header><h1>{escape(title)}</h1>",
             f"<p class='answer'>{escape(answer)}</p>" if answer else "",
-            "".join(f"<p>{_words(sentence)}</p>" for sentence in more),
+            "".join(f"<p>{_inline_html(sentence)}</p>" for sentence in more),
             "<div class='keys'>" + "".join(map(_key, keys)) + "</div>" if keys else "",
             f"<p class='soft'>{escape(lead)}</p>" if lead else "",
             typed,
@@ -225,7 +228,7 @@ def _next(steps: Sequence[str]) -> str:
         return ""
     return (
         "<section class='next'><h2>What to do next</h2><ul>"
-        + "".join(f"<li>{_words(step)}</li>" for step in steps)
+        + "".join(f"<li>{_inline_html(step)}</li>" for step in steps)
         + "</ul></section>"
     )
 
@@ -239,7 +242,7 @@ def _section(number: int, section: Section, groups: list[Group]) -> str:
 
 def _item(item: Item, groups: list[Group]) -> str:
     if isinstance(item, str):
-        return f"<p>{_words(item)}</p>"
+        return f"<p>{_inline_html(item)}</p>"
     if isinstance(item, Block):
         return item.html
     if isinstance(item, Picture):
@@ -252,13 +255,13 @@ def _item(item: Item, groups: list[Group]) -> str:
     return _table(item)
 
 
-def _words(text: str) -> str:
+def _inline_html(text: str) -> str:
     """A sentence as HTML: escaped, what stands between backquotes as something to type."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _caption(text: str) -> str:
-    return f"<figcaption>{_words(text)}</figcaption>" if text else ""
+    return f"<figcaption>{_inline_html(text)}</figcaption>" if text else ""
 
 
 def _group(group: Group, number: int) -> str:
@@ -277,7 +280,7 @@ def _table(item: Table) -> str:
     body = []
     for i, row in enumerate(item.rows):
         cells = "".join(
-            f"<td class='{_look(value, left=left, best=(i, j) in item.best)}'>{escape(format_cell(value))}</td>"
+            f"<td class='{_cell_class(value, left=left, best=(i, j) in item.best)}'>{escape(format_cell(value))}</td>"
             for j, (value, left) in enumerate(zip(row, text, strict=True))
         )
         body.append(f"<tr{' class=strong' if i in item.strong else ''}>{cells}</tr>")
@@ -292,7 +295,7 @@ def _table(item: Table) -> str:
     return f"<div class='beside'>{table}<dl class='terms'>{words}</dl></div>"
 
 
-def _look(value: object, *, left: bool, best: bool) -> str:
+def _cell_class(value: object, *, left: bool, best: bool) -> str:
     short = isinstance(value, str) and len(value) <= SHORT
     said = _palette.tone(value) if isinstance(value, str) else ""
     return " ".join(name for name, on in (("left", left), ("best", best), ("short", short), (f"t-{said}", said)) if on)

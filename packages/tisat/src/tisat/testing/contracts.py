@@ -256,7 +256,10 @@ def _one_channel_is_enough(subject: Subject) -> None:
 
 @_contract
 def _a_short_series_is_all_warm_up(subject: Subject) -> None:
-    """A series shorter than the warm-up scores NaN throughout; one row is not an error."""
+    """A series shorter than the warm-up scores NaN throughout.
+
+    One row is not an error.
+    """
     scores = subject.fitted.decision_function(subject.test[:1])
     assert scores.shape == (1,)
     warm_up = int(np.isnan(subject.fitted.decision_function(subject.test)).sum())
@@ -266,7 +269,10 @@ def _a_short_series_is_all_warm_up(subject: Subject) -> None:
 
 @_contract
 def _short_gaps_are_carried_and_long_ones_are_not_scored(subject: Subject) -> None:
-    """A missing value is carried forward up to the stated gap; beyond it there is no score, and later there is one."""
+    """A missing value is carried forward up to the stated gap.
+
+    Beyond it there is no score, and later there is one.
+    """
     test = example(3 * N_TEST, channels=3, seed=2)
     test[60:62, 0] = np.nan
     carried = test.copy()
@@ -300,7 +306,10 @@ def _bad_input_is_refused(subject: Subject) -> None:
 
 @_contract
 def _channels_go_by_name(subject: Subject) -> None:
-    """Channels in another order are put in order; other names are refused, and the sentence says which."""
+    """Channels in another order are put in order.
+
+    Other names are refused, and the sentence says which.
+    """
     names = ("flow", "heat", "power")
     detector = subject.make().fit(Series(subject.train, channels=names))
     expected = detector.decision_function(Series(subject.test, channels=names))
@@ -367,7 +376,9 @@ def contracts_for(cls: type[Detector]) -> list[str]:
 
 
 def check_detector(cls: type[Detector]) -> None:
-    """Run every contract test over a registered detector class; an AssertionError says which one it breaks.
+    """Run every contract test over a registered detector class.
+
+    An AssertionError says which one it breaks.
 
     Examples
     --------

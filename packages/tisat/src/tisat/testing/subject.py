@@ -25,7 +25,7 @@ def example(length: int, *, channels: int, seed: int) -> Array:
 
 @dataclass(frozen=True)
 class Second:
-    """What a second fit, on copies of the data, has left behind."""
+    """The results of a second fit on copies of the data."""
 
     scores: Array
     train: Array  # the copies, as they are afterwards
@@ -34,7 +34,10 @@ class Second:
 
 
 class Subject:
-    """A detector class under examination, with the data it is examined on; one fit serves the contract tests that only look."""
+    """A detector class under examination, with the data it is examined on.
+
+    One fit serves the contract tests that only look.
+    """
 
     def __init__(self, cls: type[Detector]) -> None:
         self.cls = cls

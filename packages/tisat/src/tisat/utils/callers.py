@@ -1,4 +1,4 @@
-"""Where a warning points: the line of the user, not one of ours."""
+"""Find the stack level of the user's line, for warnings."""
 
 from __future__ import annotations
 

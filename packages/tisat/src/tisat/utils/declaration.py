@@ -29,7 +29,10 @@ NOT_SAID: Any = object()
 
 @dataclass(frozen=True)
 class Parameter:
-    """One declared parameter: what it may be and what it is when nothing is said. None here: as the base class says."""
+    """One declared parameter: what it may be and what it is when nothing is said.
+
+    None here: as the base class says.
+    """
 
     kind: str | None = None  # "integer", "real", "choice", "flag", "integers" or "value"
     default: Any = NOT_SAID
@@ -42,7 +45,7 @@ class Parameter:
 
     @property
     def start(self) -> Any:
-        """What the constructor stores where the user says nothing."""
+        """The default that the constructor stores."""
         return FROM_PRESET if self.presets else self.default
 
     def inherit(self, base: Parameter) -> Parameter:
@@ -80,7 +83,7 @@ class Parameter:
                 check_integer(one, self.name, whose, minimum=bounds.get("at_least"), maximum=bounds.get("at_most"))
 
     def domain(self) -> str:
-        """What it may be, in words.
+        """The allowed values, in words.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What ``fit`` learns, declared once and checked before a file's numbers are used.
+"""Declare what ``fit`` learns and check it when a file is read.
 
 A class says ``weights_: Array = learned("window, C")``. When a file is read, every array must be there, of its kind, finite,
 of a shape that follows from the parameters and the number of channels, and within its range; nothing else may be in the file.
@@ -89,7 +89,9 @@ def _size(expression: str, sizes: Mapping[str, int]) -> int | None:
 def check_arrays(
     table: Mapping[str, Learned], arrays: Mapping[str, AnyArray], sizes: dict[str, int], *, whose: str
 ) -> None:
-    """Refuse arrays that are not as declared; ``sizes`` learns the free letters on the way.
+    """Refuse arrays that are not as declared.
+
+    ``sizes`` learns the free letters on the way.
 
     Examples
     --------
@@ -168,13 +170,13 @@ def check_values(table: Mapping[str, Learned], hints: Mapping[str, str], plain: 
 def check_sizes(params: Options, *, whose: str) -> None:
     """Refuse parameters of a file that ask for more than a machine can give."""
 
-    def look(name: str, value: object) -> None:
+    def check_each(name: str, value: object) -> None:
         if isinstance(value, Mapping):
             for key, item in value.items():
-                look(str(key), item)
+                check_each(str(key), item)
         elif isinstance(value, list | tuple):
             for item in value:
-                look(name, item)
+                check_each(name, item)
         elif (
             isinstance(value, int | float)
             and not isinstance(value, bool)
@@ -183,7 +185,7 @@ def check_sizes(params: Options, *, whose: str) -> None:
         ):
             raise ArtefactError(f"The {name!r} of {whose} must be at most {most}. Got {str(value)[:40]} instead.")
 
-    look("parameter", params)
+    check_each("parameter", params)
 
 
 def check_layout(found: Mapping[str, AnyArray], expected: Mapping[str, AnyArray], *, whose: str) -> None:
@@ -258,7 +260,9 @@ def _float(value: float | int) -> float:
 
 
 def check_fields(cls: type, values: JsonMap, *, whose: str) -> None:
-    """Refuse values that are not of the kind their field is declared with; kinds that are not plain are left alone.
+    """Refuse values that are not of the kind their field is declared with.
+
+    Kinds that are not plain are left alone.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Tables for notebooks: plain HTML, every cell escaped; found, missed and false in the colours of every page."""
+"""Tables for notebooks: plain HTML, every cell escaped.
+
+Found, missed and false in the colours of every page.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,12 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
 
 
 def text(content: object) -> str:
-    """What prints well in a fixed width, as HTML."""
+    """Format text of fixed width as HTML."""
     return f"<pre>{escape(str(content))}</pre>"
 
 
 class Printed:
-    """What prints as a table in a fixed width, at a prompt and in a notebook too."""
+    """Base of results that print as a table of fixed width, also in notebooks."""
 
     def __repr__(self) -> str:
         return str(self)

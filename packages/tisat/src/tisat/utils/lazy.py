@@ -1,4 +1,4 @@
-"""Packages whose names are imported when they are first used: the one way a room with heavy files says what is in it."""
+"""Packages whose names are imported on first use."""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ FEW_ROWS = 32  # fewer are measured against all: converting what is stored would
 
 @compiled()
 def insert(values: AnyArray, owners: Integers, value: float, owner: int) -> None:  # pragma: no cover - compiled
-    """Put ``value`` in its place among ascending ``values``, with its ``owner``; the largest goes. It must be below the last."""
+    """Put ``value`` in its place among ascending ``values``, with its ``owner``.
+
+    The largest goes. It must be below the last.
+    """
     slot = len(values) - 1
     while slot > 0 and values[slot - 1] > value:
         values[slot] = values[slot - 1]
@@ -81,7 +84,10 @@ def heads_of(stored: Array) -> Array:
 
 @compiled(reorder=True)
 def closest(row: Array, stored: Array, heads: Array, part: Array) -> int:  # pragma: no cover - compiled
-    """The nearest stored row, as :func:`nearest` finds it; ``heads`` (HEAD, N) is read first, ``part`` (N,) is room for that."""
+    """The nearest stored row, as :func:`nearest` finds it.
+
+    ``heads`` (HEAD, N) is read first, ``part`` (N,) is room for that.
+    """
     count = len(part)
     lows = np.full(GROUPS, np.inf)  # of every GROUPS-th row: they are found side by side, the least of all one by one
     for first in range(0, count, GROUPS):
@@ -156,7 +162,10 @@ def _of_candidates(
 def _of_marked(
     near: Flags, words: AnyArray, rows: Array, stored: Array, squares: Array, indices: Integers
 ) -> None:  # pragma: no cover - compiled
-    """The nearest of those that ``near`` (n, N) marks; ``words`` (n, N / 8) are the same flags, eight at a time."""
+    """The nearest of those that ``near`` (n, N) marks.
+
+    ``words`` (n, N / 8) are the same flags, eight at a time.
+    """
     for i in range(len(rows)):
         for word in range(words.shape[1]):
             if words[i, word] != 0:

@@ -54,7 +54,7 @@ TERMINAL: Final = {"found": "green", "missed": "bold", "false": "red", "alarm": 
 
 
 def tone(cell: str) -> str:
-    """What a cell of a table speaks of, by its first word; empty where it is none of these.
+    """The colour class of a table cell, by its first word; empty where none.
 
     Examples
     --------

@@ -64,7 +64,7 @@ BOUNDS = ("above", "at_least", "below", "at_most")
 
 
 def _declare(kind: str, default: Any, *, none: str | None = None, doc: str | None = None, **said: Any) -> Any:
-    """What is no bound among the rest of what was said is a preset with its value."""
+    """Declare a parameter; keywords that are no bounds are values of presets."""
     bounds = {name: said.pop(name) for name in BOUNDS if name in said}
     return Parameter(kind, default, said or None, bounds or None, none=none, doc=doc)
 
@@ -165,7 +165,10 @@ class Parametrized:
         return check_choice(vars(self).get("preset", type(self)._parameters["preset"].default), "preset", type(self).__name__, choices=preset_names(type(self)))  # fmt: skip
 
     def _check_parameters(self) -> None:
-        """Refuse bad values; a subclass adds what two parameters must have in common, and calls ``super()`` first."""
+        """Refuse bad values.
+
+        A subclass adds what two parameters must have in common, and calls ``super()`` first.
+        """
         if preset_names(type(self)):
             self._chosen_preset()
         for name, parameter in self._parameters.items():
@@ -176,7 +179,7 @@ class Parametrized:
         return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> Params:  # noqa: FBT001, FBT002 - scikit-learn's signature
-        """What the user said: ``FROM_PRESET`` where the preset decides."""
+        """The parameters as given; ``FROM_PRESET`` where the preset decides."""
         params = {
             name: vars(self)[name] if name in vars(self) else getattr(self, name) for name in self._get_param_names()
         }

@@ -1,4 +1,7 @@
-"""The period of a series, by its autocorrelation. Nothing here knows what the period is for."""
+"""The period of a series, by its autocorrelation.
+
+Nothing here knows what the period is for.
+"""
 
 from __future__ import annotations
 

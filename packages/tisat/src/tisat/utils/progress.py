@@ -1,4 +1,6 @@
-"""Progress: a bar on a terminal; elsewhere, where asked for, a line every ten seconds to the logger ``tisat.training``.
+"""Progress: a bar on a terminal.
+
+Elsewhere, where asked for, a line every ten seconds to the logger ``tisat.training``.
 
 A log file or a pipe never sees a bar.
 """
@@ -17,7 +19,7 @@ REPORT = logging.getLogger("tisat.training")  # the command line prints it
 
 
 class Bar(Protocol):
-    """What long work reports to."""
+    """Interface of a progress display."""
 
     def advance(self, steps: float = 1, note: str = "") -> None:
         """Move on by ``steps``; ``note`` replaces the text behind the bar."""
@@ -44,7 +46,9 @@ class _Lines:
 
 @contextmanager
 def progress(description: str, *, total: float | None, disable: bool = False, lines: bool = False) -> Iterator[Bar]:
-    """A bar on standard error while it is a terminal; else, with ``lines``, a line now and then to the logger.
+    """A bar on standard error while it is a terminal.
+
+    Else, with ``lines``, a line now and then to the logger.
 
     Examples
     --------

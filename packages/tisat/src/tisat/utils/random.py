@@ -1,4 +1,7 @@
-"""Seeds become generators here and are passed down; nothing in the package touches a global one."""
+"""Seeds become generators here and are passed down.
+
+Nothing in the package touches a global one.
+"""
 
 from __future__ import annotations
 

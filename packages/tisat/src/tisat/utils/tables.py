@@ -115,7 +115,9 @@ def csv_text(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
 
 
 def best_cells(rows: Sequence[Sequence[str]], columns: Iterable[int]) -> frozenset[tuple[int, int]]:
-    """The highest figure of each of some columns; what is marked as not comparable does not take part, ties share.
+    """The highest figure of each of some columns.
+
+    What is marked as not comparable does not take part, ties share.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Type aliases of the arrays and values that are passed between packages; shapes are given where they are used."""
+"""Type aliases of the arrays and values that are passed between packages.
+
+Shapes are given where they are used.
+"""
 
 from __future__ import annotations
 

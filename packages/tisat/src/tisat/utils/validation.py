@@ -22,7 +22,9 @@ def _refuse(name: str, whose: str, must: str, got: object) -> ParameterError:
 def check_integer(
     value: object, name: str, whose: str, *, minimum: int | None = None, maximum: int | None = None, also: str = ""
 ) -> int:
-    """``value`` as an int within its bounds; ``also`` is said after them (`` or None``).
+    """``value`` as an int within its bounds.
+
+    ``also`` is said after them (`` or None``).
 
     Examples
     --------
@@ -139,7 +141,9 @@ def check_vector(value: object, name: str, whose: str) -> Array:
 
 
 def check_labels(value: object, name: str, whose: str) -> Flags:
-    """``value`` as a one-dimensional bool array; only 0, 1, False and True are accepted.
+    """``value`` as a one-dimensional bool array.
+
+    Only 0, 1, False and True are accepted.
 
     Examples
     --------

@@ -57,7 +57,7 @@ class Judged(NamedTuple):
 
 
 class Course(Folded[Judged, "Alarm | None"]):
-    """What is kept of an alarm that may come, is on, or has just ended.
+    """State of an alarm that may come, is on, or has just ended.
 
     Parameters
     ----------
@@ -125,7 +125,10 @@ class Course(Folded[Judged, "Alarm | None"]):
         return None if self.alarm is on else self.alarm
 
     def accept(self, row: int | None, now: int) -> tuple[Alarm, ...]:
-        """Take the alarms that were on at ``row``, or all, for the new normal; those that are not ongoing any more."""
+        """Take the alarms that were on at ``row``, or all, for the new normal.
+
+        Those that are not ongoing any more.
+        """
         if row is None:
             return self.states.accept(now, self.stamp)
         known = (*self.states.alarms, *([] if self.alarm is None else [self.alarm]))

@@ -1,4 +1,6 @@
-"""Scores of a whole file: each row by what lies round it, before and after. For files; a stream knows the past alone.
+"""Scores of a whole file: each row by what lies round it, before and after.
+
+For files; a stream knows the past alone.
 
 The score of a row is the mean distance of all windows that contain it to their nearest window of training, the window as long as the
 data's own period, each without its mean. Where a detector's statistic is given too, the two are joined as standard scores: they

@@ -65,7 +65,10 @@ class RowClock(Folded[Moment, str]):
         self.pace: float | None = None  # the median of the last PACE_ROWS steps in seconds
 
     def read(self, time: object) -> Moment:
-        """The time of a row; an error where it cannot be one, and nothing has changed. A moment that was read already is taken as it is."""
+        """The time of a row; an error where it cannot be one, and nothing has changed.
+
+        A moment that was read already is taken as it is.
+        """
         moment = time if isinstance(time, Moment) else read_time(time, plain=self.last is not None and not self.dates)
         if self.last is not None and moment.dates != self.dates:
             raise SeriesError(f"The times of rows must be all dates or all numbers. Got {time!r} after the other kind.")
@@ -153,7 +156,10 @@ class RowClock(Folded[Moment, str]):
         return None if self.last is None or not self.confirmed else self.last * (1e-9 if self.dates else 1.0)
 
     def state(self) -> State:
-        """Return everything that continues after a restart; not the pace, which is measured anew."""
+        """Return everything that continues after a restart.
+
+        Not the pace, which is measured anew.
+        """
         kept = {name: value for name, value in vars(self).items() if name not in ("period", "pace")}
         return kept | {"steps": list(self.steps), "spans": [list(span) for span in self.spans]}
 
@@ -183,7 +189,10 @@ def _is_time(value: object) -> bool:
 
 
 def wrong_pace(pace: float | None, period: float | None, *, whose: str) -> str | None:
-    """The sentence about rows that come at another pace than the model knows; None where they do not."""
+    """The sentence about rows that come at another pace than the model knows.
+
+    None where they do not.
+    """
     if pace is None or period is None or abs(pace - period) <= PACE_TOLERANCE * period:
         return None
     return (

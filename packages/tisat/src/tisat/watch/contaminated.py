@@ -57,7 +57,9 @@ class Fold:
 
 
 def folds_of(many: Sequence[Series], keep: Sequence[Flags], count: int) -> list[Fold]:
-    """``count`` contiguous blocks over all series; to fit on, the rows outside a block that are kept.
+    """``count`` contiguous blocks over all series.
+
+    To fit on, the rows outside a block that are kept.
 
     Examples
     --------
@@ -158,7 +160,10 @@ def _widened(out: Flags) -> Flags:
 
 
 def fit_without_anomalies(detector: Any, many: Sequence[Series], **options: object) -> None:
-    """Fit a detector on the stretches of training data that are normal; ``trained_on_`` says what was left out."""
+    """Fit a detector on the stretches of training data that are normal.
+
+    ``trained_on_`` says what was left out.
+    """
     steps = ROUNDS * blocks_for(detector)
     with progress("looking for anomalies in training", total=steps, lines=True) as bar:
         keep = kept_rows(detector, many, bar)

@@ -95,7 +95,10 @@ class Fleet:
         return self.monitors[entity]
 
     def enrol(self, entity: str, state: bytes | None = None) -> Monitor:
-        """Begin to watch an entity, afresh or from what :meth:`state_of` kept. From now on rows of it are expected."""
+        """Begin to watch an entity, afresh or from what :meth:`state_of` kept.
+
+        From now on rows of it are expected.
+        """
         monitor = self._enrol(entity, state)
         if self._roll is not None:
             self._roll.enrol(entity)
@@ -126,7 +129,7 @@ class Fleet:
         return () if self._roll is None else tuple(self._roll.silent)
 
     def state_of(self, entity: str) -> bytes:
-        """What is needed to go on with one entity: a small blob, so that saving one of a thousand costs a thousandth."""
+        """The state of one entity as bytes."""
         return self[entity].to_bytes()
 
     # ------------------------------------------------------------------ rows in, results out
@@ -168,7 +171,10 @@ class Fleet:
     # ------------------------------------------------------------------ going on after a crash
 
     def snapshot(self, path: str | Path, *, note: JsonMap | None = None) -> None:
-        """Write what is needed to go on to one file, whole or not at all; ``note`` is kept with it."""
+        """Write what is needed to go on to one file, whole or not at all.
+
+        ``note`` is kept with it.
+        """
         documents: JsonDict = {}
         tensors: Arrays = {}
         for number, (name, monitor) in enumerate(self.monitors.items()):

@@ -62,12 +62,15 @@ class FleetLines:
 
     @property
     def trouble(self) -> str | None:
-        """What somebody should know of how rows come in; None where all is well."""
+        """A problem with the incoming rows; None where there is none."""
         return next((found for one in self.fleet.monitors.values() if (found := one.trouble) is not None), None)
 
     @property
     def wrong_pace(self) -> str | None:
-        """The sentence about rows of a machine that come at another pace than in training; None where none do."""
+        """The sentence about rows of a machine that come at another pace than in training.
+
+        None where none do.
+        """
         return next((found for one in self.fleet.monitors.values() if (found := one.wrong_pace) is not None), None)
 
     @property

@@ -67,7 +67,7 @@ class AlarmPoints:
 
 
 def run_in_blocks(watch: Watch, series: Series, seen: TakenIn) -> tuple[Traced, Array | None]:
-    """What the rule of a watch made of a checked series, and the deviations ``(T, C)`` where its detector has them.
+    """Run the rule of a watch over a series in blocks; with deviations ``(T, C)``.
 
     Rows at the end that nothing has confirmed are left out.
     """

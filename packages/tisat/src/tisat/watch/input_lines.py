@@ -17,7 +17,7 @@ LONGEST_LINE = 1 << 20  # bytes; of a longer line no more is kept
 
 @dataclass
 class Note:
-    """What is kept beside the monitor in the state file: where the input and the output stood."""
+    """Positions of input and output, kept in the state file."""
 
     lines: int = 0  # seen
     bytes: int = 0  # written
@@ -42,7 +42,10 @@ def fingerprint(line: bytes) -> str:
 
 
 def after(lines: Iterable[bytes], note: Note) -> Iterator[bytes]:
-    """The lines not yet seen; an error where the input is not the one the note is about."""
+    """The lines not yet seen.
+
+    An error where the input is not the one the note is about.
+    """
     passed = 0
     for line in lines:
         if passed < min(OPENING, note.lines) and fingerprint(line) != note.first[16 * passed : 16 * passed + 16]:
@@ -61,7 +64,9 @@ def after(lines: Iterable[bytes], note: Note) -> Iterator[bytes]:
 
 
 def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    r"""Split a stream into lines; of one longer than ``LONGEST_LINE`` only its beginning, as soon as that has come.
+    r"""Split a stream into lines.
+
+    Of one longer than ``LONGEST_LINE`` only its beginning, as soon as that has come.
 
     Examples
     --------

@@ -42,7 +42,10 @@ def check_watch(kept: object) -> None:
 
 
 def check_calibration(document: JsonMap) -> Calibration:
-    """The calibration of a file; refused where a value is not as declared, or contradicts the others."""
+    """The calibration of a file.
+
+    Refused where a value is not as declared, or contradicts the others.
+    """
     if not isinstance(document, Mapping):
         raise ArtefactError("The calibration of a watch must be names and values.")
     named = {name: value for name, value in document.items() if name != "strict"}  # in files of earlier versions

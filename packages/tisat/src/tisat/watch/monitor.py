@@ -134,7 +134,10 @@ class Monitor:
 
     @property
     def time_step(self) -> float | None:
-        """The time of the last row in sampling periods, or its number where there is none; None until it is to be relied on."""
+        """The time of the last row in sampling periods, or its number where there is none.
+
+        None until it is to be relied on.
+        """
         clock = self._intake.clock
         if clock.last is None or self.watch.period is None:
             return float(self.rows - 1)
@@ -161,18 +164,21 @@ class Monitor:
 
     @property
     def movement(self) -> Movement | None:
-        """Where the threshold went since the first row, and why; None where it stays."""
+        """The change of the threshold since the first row; None where it is fixed."""
         return self._run.movement
 
     @property
     def trouble(self) -> str | None:
-        """What somebody should know of how the rows come in; None where all is well."""
+        """A problem with the incoming rows; None where there is none."""
         intake = self._intake
         return intake.trouble(self.stamp) or self.wrong_pace or (UNDATED if intake.undated else intake.unzoned or None)
 
     @property
     def wrong_pace(self) -> str | None:
-        """The sentence about rows that come at another pace than in training; None where they do not."""
+        """The sentence about rows that come at another pace than in training.
+
+        None where they do not.
+        """
         return wrong_pace(self._intake.clock.pace, self.watch.period, whose=self.name or "this monitor")
 
     # ------------------------------------------------------------------ rows in, results out
@@ -196,7 +202,10 @@ class Monitor:
         return self.judge(admitted, self.aggregation.run(point[None]), deviations)
 
     def extend(self, rows: Iterable[object], times: Sequence[object] | None = None) -> list[RowResult]:
-        """The results on many rows, in order; a row that cannot be read is refused with its reason."""
+        """The results on many rows, in order.
+
+        A row that cannot be read is refused with its reason.
+        """
         items = list(rows)
         stamps = [None] * len(items) if times is None else list(times)
         check_same_length(items, stamps, ("rows", "times"), "Monitor.extend")
@@ -205,14 +214,17 @@ class Monitor:
         return judge_all([(self, row, time) for row, time in zip(items, stamps, strict=True)])
 
     def take(self, row: object, time: object) -> Taken:
-        """Read a row and its time and fill its holes; an error where either cannot be read, and nothing has changed."""
+        """Read a row and its time and fill its holes.
+
+        An error where either cannot be read, and nothing has changed.
+        """
         taken = self._intake.step((row, time), last=self._course.stamp)
         if taken.gap or taken.status == "unusable":
             self.stream.reset()
         return taken
 
     def _framed(self, taken: Taken) -> Array:
-        """What the stream is given of a row: its values, and its local time where the detector wants it."""
+        """The row for the stream: its values, with local time where needed."""
         assert taken.filled is not None, "a row without values is not pushed"
         row = bounded(self._detector, taken.filled)
         frame = self._frame
@@ -248,7 +260,10 @@ class Monitor:
         )  # fmt: skip
 
     def judge(self, taken: Taken, scored: Scored, deviations: Array | None = None) -> RowResult:
-        """The result on a row that was taken in, from what the detector says of it; ``deviations`` (C,) where it has them."""
+        """The result on a row that was taken in, from what the detector says of it.
+
+        ``deviations`` (C,) where it has them.
+        """
         status = taken.status
         if status in ("late", "duplicate", "unconfirmed"):
             self.counts[status] += 1
@@ -273,7 +288,10 @@ class Monitor:
         )  # fmt: skip
 
     def _end_at_gap(self, scored: Scored, unconfirmed: int) -> Scored:
-        """Pass the unconfirmed rows to the rule as unknown; the first row after a gap is unknown to it, too."""
+        """Pass the unconfirmed rows to the rule as unknown.
+
+        The first row after a gap is unknown to it, too.
+        """
         if unconfirmed:
             self._run.run(scored.unknown(unconfirmed))
             self.record.run([math.nan] * unconfirmed)
@@ -297,7 +315,9 @@ class Monitor:
         return episode
 
     def accept(self, row: int | None = None) -> tuple[Alarm, ...]:
-        """Take the present level of the channels of an alarm for the new normal; the alarms that are not ongoing any more.
+        """Take the present level of the channels of an alarm for the new normal.
+
+        The alarms that are not ongoing any more.
 
         ``row`` is one at which the alarm's statistic was high; all alarms that are on or ongoing unless given. An alarm that is on
         stays on until its statistic falls. Detection does not change: the next step raises its own alarm.
@@ -305,7 +325,10 @@ class Monitor:
         return self._course.accept(row, max(self.rows - 1, 0))
 
     def propose(self, *, budget: BudgetLike | None = None) -> Proposal:
-        """Another threshold from what was seen and labelled, with its consequences; :meth:`Watch.adopt` puts it in force."""
+        """Another threshold from what was seen and labelled, with its consequences.
+
+        :meth:`Watch.adopt` puts it in force.
+        """
         return propose(self.calibration, self.record, budget=budget)
 
     # ------------------------------------------------------------------ going on after a crash
@@ -348,11 +371,14 @@ class Monitor:
         return header, tensors
 
     def to_bytes(self) -> bytes:
-        """What is needed to go on, as bytes: one entity's share of a fleet."""
+        """The whole state as bytes."""
         return pack_artefact(*self._header())
 
     def snapshot(self, path: str | Path, *, note: JsonMap | None = None) -> None:
-        """Write what is needed to go on to one file, whole or not at all; ``note`` is kept with it."""
+        """Write what is needed to go on to one file, whole or not at all.
+
+        ``note`` is kept with it.
+        """
         write_artefact(path, *self._header(note))
 
     @classmethod

@@ -25,7 +25,10 @@ from tisat.watch.watch import Watch
 
 
 def lengthened(alarms: Alarms, rows: int) -> Alarms:
-    """The same alarms with ``rows`` more at the end of which nothing is known yet; one that is on stays on."""
+    """The same alarms with ``rows`` more at the end of which nothing is known yet.
+
+    One that is on stays on.
+    """
     unknown = np.full(rows, np.nan)
     return replace(
         alarms,

@@ -1,4 +1,4 @@
-"""What a watch needs of a detector: the two contracts between the packages, written once.
+"""Protocols that a watch needs of a detector.
 
 A detector comes in here by what it does, not by what it is: this package does not import :mod:`tisat.detectors.base`.
 """
@@ -38,7 +38,10 @@ class WindowedStream(Stream, Protocol):
         """Take in a row; what the detector is asked about it, or None while the window fills."""
 
     def answers(self, windows: Array, *, exact: bool = False) -> Array:
-        """The detector's answers about many windows; ``exact``: to the bit as about each alone."""
+        """The detector's answers about many windows.
+
+        ``exact``: to the bit as about each alone.
+        """
 
     def point(self, answer: Array) -> Array:
         """The point ``(m,)`` of the row just taken in, from the detector's answer."""
@@ -46,7 +49,7 @@ class WindowedStream(Stream, Protocol):
 
 @dataclass(frozen=True)
 class Traits:
-    """What a detector can do, as its class declares it: ``traits = Traits(points_are_channels=True)``.
+    """Declared abilities of a detector: ``traits = Traits(points_are_channels=True)``.
 
     Parameters
     ----------
@@ -87,7 +90,7 @@ class Traits:
 
 
 class Training(TypedDict, total=False):
-    """What ``fit`` saw: ``detector.trained_on_``, and in the model file. Files have tuples where ``fit`` has lists."""
+    """Summary of the training data, ``detector.trained_on_``."""
 
     series: Sequence[str]
     rows: int
@@ -155,7 +158,7 @@ class Scorer(Protocol):
     def _amounts(self, points: Array) -> Array | None: ...
     def _state(self) -> tuple[JsonDict, Arrays]: ...
     def get_params(self, deep: bool = True) -> JsonDict:  # noqa: FBT001, FBT002 - scikit-learn's signature
-        """What the user said."""
+        """The parameters as given."""
 
     def points(self, series: SeriesLike, *, period: float | None = None) -> Array:
         """Points ``(T, m)`` of a series."""
@@ -167,7 +170,7 @@ class Scorer(Protocol):
         """Scores of points, and of each view."""
 
     def expected(self, series: SeriesLike, *, at: Integers | None = None) -> tuple[Array, Array]:
-        """What is expected of each channel at each row, and the usual spread."""
+        """Expected value of each channel at each row, and the usual spread."""
 
     def explain(self, row: Array, point: Array) -> Explanation:
         """Why a row is unusual."""

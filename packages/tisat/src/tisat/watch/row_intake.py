@@ -51,7 +51,10 @@ class RowReader:
         self.whole = False  # whether the row read last is known to lack nothing
 
     def __call__(self, row: object) -> Array:
-        """A row as ``(C,)`` floats; an error where it cannot be one, and nothing has changed."""
+        """A row as ``(C,)`` floats.
+
+        An error where it cannot be one, and nothing has changed.
+        """
         if isinstance(row, Mapping):
             values = np.full(len(self._channels), np.nan)
             for channel, value in row.items():
@@ -178,7 +181,9 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         return None
 
     def step(self, given: tuple[object, object], /, *, last: Stamp = None) -> Taken:
-        """Take in the next row and its time; ``last`` is the time of the row before it, for the sentence about a clock set back.
+        """Take in the next row and its time.
+
+        ``last`` is the time of the row before it, for the sentence about a clock set back.
 
         Raises
         ------

@@ -48,10 +48,10 @@ class RowResult:
             "row": self.row if self.row >= 0 else None,
             "time": self.time if self.time is None or isinstance(self.time, int | float) else str(self.time),
             "status": self.status,
-            "score": _known(self.score),
-            "evidence": _known(self.evidence),
-            "statistic": _known(self.statistic),
-            "threshold": _known(self.threshold),
+            "score": _finite_or_none(self.score),
+            "evidence": _finite_or_none(self.evidence),
+            "statistic": _finite_or_none(self.statistic),
+            "threshold": _finite_or_none(self.threshold),
             "active": self.active,
             "raised": self.raised,
             "cleared": self.cleared,
@@ -63,5 +63,5 @@ class RowResult:
         }
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None

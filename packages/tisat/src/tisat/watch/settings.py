@@ -15,8 +15,11 @@ P = ParamSpec("P")
 S = TypeVar("S")
 
 
-def explained(init: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
-    """Refuse a parameter that a watch does not have with those it has; one of the detector, with what to type."""
+def refuse_unknown(init: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """Refuse a parameter that a watch does not have with those it has.
+
+    One of the detector, with what to type.
+    """
     names = [name for name in inspect.signature(init).parameters if name != "self"]
 
     @functools.wraps(init)
@@ -35,7 +38,10 @@ def explained(init: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S
 
 
 class WatchParameters:
-    """``get_params`` and ``set_params`` of a watch; ``sklearn.base.clone`` copies it, not fitted."""
+    """``get_params`` and ``set_params`` of a watch.
+
+    ``sklearn.base.clone`` copies it, not fitted.
+    """
 
     given_period: DurationLike | None
     given_counters: Sequence[str] | None
@@ -51,7 +57,10 @@ class WatchParameters:
         return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - scikit-learn's signature
-        """Return the parameters by name; with ``deep`` also those of the detector and the rule, as ``detector__window``."""
+        """Return the parameters by name.
+
+        With ``deep`` also those of the detector and the rule, as ``detector__window``.
+        """
         given: dict[str, Any] = {"period": self.given_period, "counters": self.given_counters}
         said = {name: given[name] if name in given else getattr(self, name) for name in self._get_param_names()}
         nested = {name: inner for name, inner in said.items() if deep and hasattr(inner, "get_params")}
@@ -59,7 +68,10 @@ class WatchParameters:
         return {**said, **parts}
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters and drop the threshold found with the old ones; an unknown name changes nothing."""
+        """Change parameters and drop the threshold found with the old ones.
+
+        An unknown name changes nothing.
+        """
         names = self._get_param_names()
         for name in params:
             outer = name.partition("__")[0]

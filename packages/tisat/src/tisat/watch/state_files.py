@@ -34,7 +34,10 @@ def check_stamp(stamp: object, name: str) -> Stamp:
 
 
 def check_alarm(document: object, channels: Sequence[str]) -> JsonDict:
-    """The alarm of a state file, its channels by share; refused where a value is not as declared."""
+    """The alarm of a state file, its channels by share.
+
+    Refused where a value is not as declared.
+    """
     if not isinstance(document, Mapping):
         raise ArtefactError("The alarm of a monitor must be names and values.")
     alarm = dict(document)
@@ -62,7 +65,10 @@ def check_alarm(document: object, channels: Sequence[str]) -> JsonDict:
 
 
 def complete_state(state: State, fresh: State) -> State:
-    """Complete a state of an earlier version by parts of a fresh one; refused where an array has another shape or type."""
+    """Complete a state of an earlier version by parts of a fresh one.
+
+    Refused where an array has another shape or type.
+    """
     document, arrays = split_state(state)
     expected = split_state(fresh)[1]
     if "silence" in document:  # its name in version 0.2
@@ -101,7 +107,10 @@ def _mark(arrays: Arrays, expected: Arrays) -> None:
 
 @contextmanager
 def whole_state(header: JsonMap, watch: Watch, where: str, *, kind: str) -> Iterator[None]:
-    """Refuse a state of something else or of another watch; and whatever a damaged one makes of our code is one sentence."""
+    """Refuse a state of something else or of another watch.
+
+    And whatever a damaged one makes of our code is one sentence.
+    """
     if header.get("kind") != kind:
         raise ArtefactError(f"The state file {where!r} must hold a {kind}. Got {header.get('kind')!r} instead.")
     if header.get("watch") != watch.fingerprint():

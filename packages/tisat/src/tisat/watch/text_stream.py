@@ -118,11 +118,14 @@ class LineReader:
 
     @property
     def encoding(self) -> str:
-        """What the lines are encoded in."""
+        """The encoding of the lines."""
         return self._writing.encoding
 
     def decode(self, line: bytes) -> str:
-        """The text of a line; bytes that are none do not matter in columns the model does not use."""
+        """The text of a line.
+
+        Bytes that are none do not matter in columns the model does not use.
+        """
         try:
             return line.decode(self.encoding)
         except UnicodeDecodeError:
@@ -148,7 +151,7 @@ class LineReader:
         free = [name for name in names if name not in self.channels]
         return time_columns(free, self._time, free)
 
-    def _is_other(self, name: str, times: Sequence[str]) -> bool:
+    def _is_not_channel(self, name: str, times: Sequence[str]) -> bool:
         """Whether a name is the time's, the labels' or one to leave out, and not a channel's."""
         if name in self.channels:
             return False
@@ -161,7 +164,7 @@ class LineReader:
             self._times = self._time_columns(header)
             for name in (*self._times, *(() if self._entity is None else (self._entity,))):
                 choose(header, name, ())
-            names = [name for name in header if not self._is_other(name, self._times)]
+            names = [name for name in header if not self._is_not_channel(name, self._times)]
             order_of(
                 names, self.channels, whose="this model", what="header of the rows", ignore_extra=self._ignore_extra
             )
@@ -219,7 +222,7 @@ class LineReader:
         if isinstance(row, list):
             return list(map(self._json_value, row)), None
         times = self._time_columns(row)  # this line's: the next may be csv again
-        values = {name: self._json_value(value) for name, value in row.items() if not self._is_other(name, times)}
+        values = {name: self._json_value(value) for name, value in row.items() if not self._is_not_channel(name, times)}
         unknown = [name for name in values if name not in self.channels]
         if self._ignore_extra:
             values = {name: value for name, value in values.items() if name in self.channels}
@@ -252,7 +255,7 @@ def judge_line(monitor: Monitor | FleetLines, reader: LineReader, line: bytes, n
 
 
 class Interrupted(BaseException):
-    """Somebody wants the watch to end; raised while it waits for a line only."""
+    """A signal to end, raised only while waiting for a line."""
 
 
 class Switch:
@@ -298,7 +301,9 @@ def watch_lines(
     report: Callable[[str], None] = lambda _: None,
     switch: Switch | None = None,
 ) -> Note:
-    """Judge every line until there are no more or somebody turns the switch; where input and output stand then.
+    """Judge every line until there are no more or somebody turns the switch.
+
+    Where input and output stand then.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a calibration says of the rows a detector was trained on: those left out, and channels that never moved."""
+"""Notes of a calibration on the training rows."""
 
 from __future__ import annotations
 

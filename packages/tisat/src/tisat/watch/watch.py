@@ -37,7 +37,7 @@ from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap, Params
 from tisat.watch.contaminated import fit_without_anomalies
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import CROSS_FITTED, Array, Scorer, fitted_counters
-from tisat.watch.settings import WatchParameters, explained
+from tisat.watch.settings import WatchParameters, refuse_unknown
 from tisat.watch.training_notes import notes_of, warnings_of
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Watch(WatchParameters):
     50
     """
 
-    @explained
+    @refuse_unknown
     def __init__(
         self,
         detector: str | Scorer = registry.DEFAULT,
@@ -258,7 +258,7 @@ class Watch(WatchParameters):
         return tuple(self.detector.channels_)
 
     def scored(self, points: Array) -> Scored:
-        """What the detector says of points, in the forms rules look at."""
+        """Score points in the forms that rules take."""
         return Aggregation(self.detector).run(points)
 
     # ------------------------------------------------------------------ alarms, offline and online
@@ -326,7 +326,7 @@ class Watch(WatchParameters):
         write_artefact(path, document, tensors)
 
     def document(self) -> tuple[JsonDict, Arrays]:
-        """What is kept on disk, as plain values and arrays; :meth:`of_document` reads them back."""
+        """The file's content as plain values and arrays; see :meth:`of_document`."""
         detector, tensors = document_of(self.detector)
         return {**detector, "kind": "watch", "watch": self.to_json()}, tensors
 
@@ -376,11 +376,11 @@ class Watch(WatchParameters):
             return cls(detector, budget=budget)
         try:
             check_watch(part)
-            settings = {name: part[name] for name in ("budget", "method", "period", "random_state")}
-            settings["contaminated"] = part.get("contaminated") is True
+            rule, names = part["rule"], ("budget", "method", "period", "random_state")
+            settings = {name: part[name] for name in names} | {"contaminated": part.get("contaminated") is True}
             settings["control"] = bool(part.get("control", False))  # thresholds of files without it stay where they are
-            options = RULES[part["rule"]].earlier(part["options"]) if part["rule"] in RULES else part["options"]
-            watch = cls(detector, rule=make_rule(part["rule"], **options), rearm=part.get("rearm"), **settings)
+            options = RULES[rule].complete_options(part["options"]) if rule in RULES else part["options"]
+            watch = cls(detector, rule=make_rule(rule, **options), rearm=part.get("rearm"), **settings)
             rearm_rows(watch.rearm, watch.period)
             watch.patterns = tuple(map(Pattern.from_json, part.get("patterns", ())))
             watch.reading = dict(part["reading"])

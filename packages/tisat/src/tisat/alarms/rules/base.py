@@ -27,7 +27,7 @@ from tisat.utils.types import Array as Array
 
 
 class Scored(NamedTuple):
-    """What a detector says of T rows, in the three forms a rule may look at."""
+    """Points, scores and view scores of T rows."""
 
     points: Array  # (T, m): residual vectors, or the score itself
     scores: Array  # (T,): higher = more anomalous, NaN where there is none
@@ -46,7 +46,7 @@ class Scored(NamedTuple):
         *,
         whose: str = "Scored",
     ) -> Scored:
-        """From what users hold: points ``(T, m)`` or ``(T,)``; a score of one's own is a point with m = 1."""
+        """Make it of points ``(T, m)`` or scores ``(T,)``, which are points with m = 1."""
         array = np.ascontiguousarray(points, dtype=np.float64)
         if array.ndim == 1:
             array = array[:, None]
@@ -185,11 +185,11 @@ class RuleRun:
         return float(self._trace.threshold[0])
 
     def contribution(self, point: Array) -> Array:
-        """What each coordinate ``(m,)`` of the point just pushed added to its evidence, up to a factor."""
+        """Contribution of each coordinate ``(m,)`` of the last point, up to a factor."""
         return self._evidence.contribution(point)
 
     def run(self, scored: Scored, /, *, learn: Flags | None = None) -> tuple[Array, Trace]:
-        """Evidence and the trace of many rows, going on from where the last call ended; ``learn`` says from which to learn."""
+        """Evidence and trace of many rows, continuing from the last call."""
         if learn is None or learn.all():
             evidence = self._evidence.run(scored)
             return evidence, self._accumulated(evidence, learn=True)
@@ -218,7 +218,7 @@ class RuleRun:
 
     @property
     def movement(self) -> Movement | None:
-        """Where the threshold went, and why; None where it stays."""
+        """The change of the threshold and its cause; None where it is fixed."""
         return movement(self._control, self._calibrated, self.threshold)
 
     def exempt(self, *, on: bool, again: bool = False) -> None:
@@ -336,11 +336,11 @@ class AlarmRule(Parametrized, ABC):
         return RuleRun(self, threshold, control)
 
     def contributions(self, points: Array) -> Array:
-        """What each coordinate adds to the evidence ``(T, m)``, up to a factor: squares, for the mean of squares."""
+        """Contribution of each coordinate to the evidence ``(T, m)``, up to a factor."""
         return np.asarray(points**2)
 
     def tail(self, views: int) -> tuple[float, float]:
-        """What is known of normal levels before any are seen: the scale of their tail, and the least threshold.
+        """Prior of the normal levels: the scale of their tail and the least threshold.
 
         Both on the logarithmic scale of :attr:`compression`; see :mod:`tisat.alarms.episodes`.
         """
@@ -362,13 +362,13 @@ class AlarmRule(Parametrized, ABC):
         return np.asarray(np.log1p(np.maximum(statistic - centre, 0.0) / unit))
 
     def identity(self) -> Params:
-        """The options that tell this rule from others; those added later only where they change it."""
+        """The options that identify this rule; later ones only where they change it."""
         params = self.params()
-        before = self.earlier({name: value for name, value in params.items() if name not in self.added})
+        before = self.complete_options({name: value for name, value in params.items() if name not in self.added})
         return {name: value for name, value in params.items() if name not in self.added or value != before[name]}
 
     @classmethod
-    def earlier(cls, options: Options) -> Params:
+    def complete_options(cls, options: Options) -> Params:
         """Complete the options of a model file that was written before some of them existed, so that nothing changes."""
         return dict(options)
 

@@ -186,7 +186,7 @@ class ExcessRule(AlarmRule):
     momentary_: Flags = learned()  # (V,)
 
     @classmethod
-    def earlier(cls, options: Options) -> Params:
+    def complete_options(cls, options: Options) -> Params:
         """Options of a file from before views could be momentary: all had the same window and a closed past."""
         return {"momentary_window": options.get("window", 3000), "gate": 0.0, **options}
 

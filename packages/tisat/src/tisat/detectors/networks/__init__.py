@@ -1,4 +1,6 @@
-"""Tensors in, tensors out: the building blocks of the networks. No training, no data, no detectors.
+"""Tensors in, tensors out: the building blocks of the networks.
+
+No training, no data, no detectors.
 
 Read bottom-up: :mod:`~tisat.detectors.networks.attention`, :mod:`~tisat.detectors.networks.embedding`, :mod:`~tisat.detectors.networks.distilling`,
 :mod:`~tisat.detectors.networks.encoder`, :mod:`~tisat.detectors.networks.decoder`, and :mod:`~tisat.detectors.networks.forecaster`, which puts them together.

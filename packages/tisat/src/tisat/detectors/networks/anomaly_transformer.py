@@ -24,14 +24,17 @@ SMOOTHING = 1e-4  # added to every probability, which is then normalised again: 
 
 
 class Associations(NamedTuple):
-    """The two distributions over rows of one layer, ``(b, h, T, T)``; each row adds up to 1."""
+    """The two distributions over rows of one layer, ``(b, h, T, T)``.
+
+    Each row adds up to 1.
+    """
 
     prior: Tensor  # P
     series: Tensor  # S
 
 
 class Reconstruction(NamedTuple):
-    """What the network makes of windows."""
+    """Reconstructed windows and their associations."""
 
     values: Tensor  # (b, T, C)
     associations: list[Associations]  # of every layer

@@ -48,7 +48,10 @@ def n_chosen(length: int, *, factor: int) -> int:
 
 
 def sampled_keys(length: int, *, factor: int, seed: int = 0) -> Tensor:
-    """Positions ``(U,)`` of the sampled keys, in order; the same for the same length and seed."""
+    """Positions ``(U,)`` of the sampled keys, in order.
+
+    The same for the same length and seed.
+    """
     rng = np.random.default_rng([seed, length])
     return torch.from_numpy(np.sort(rng.choice(length, n_chosen(length, factor=factor), replace=False)))
 
@@ -88,7 +91,10 @@ def sparsity_measure(query: Tensor, key: Tensor, *, causal: bool = False, sample
 
 
 def dense_attention(query: Tensor, key: Tensor, value: Tensor, *, causal: bool = False) -> Tensor:
-    """Softmax attention ``(b, h, l, d)``, fused; causal with fewer queries than keys means the last ones."""
+    """Softmax attention ``(b, h, l, d)``, fused.
+
+    Causal with fewer queries than keys means the last ones.
+    """
     queries, keys = query.shape[2], key.shape[2]
     if causal and queries == 1:
         causal = False  # the last position sees everything
@@ -206,7 +212,10 @@ class MultiHeadAttention(nn.Module):
         return split.contiguous() if self.training else split  # backwards the fused kernel is slower on strided rows
 
     def forward(self, x: Tensor, memory: Tensor | None = None, last: int | None = None) -> Tensor:
-        """Attention of ``x`` ``(b, l, D)`` to itself or to ``memory`` ``(b, s, D)``; only its ``last`` rows if asked."""
+        """Attention of ``x`` ``(b, l, D)`` to itself or to ``memory`` ``(b, s, D)``.
+
+        Only its ``last`` rows if asked.
+        """
         keys = int((x if memory is None else memory).shape[1])  # a plain number also while the graph is traced
         sparse = self.sparse(keys) and memory is None
         asking = None

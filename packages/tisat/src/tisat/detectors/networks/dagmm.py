@@ -40,7 +40,10 @@ def reconstruction_features(windows: torch.Tensor, rebuilt: torch.Tensor) -> tor
 
 
 def cholesky(covariances: torch.Tensor) -> torch.Tensor:
-    """Factors ``(k, z, z)``; what is singular gets the least of 1e-6, 1e-5, ... on its diagonal that fixes it."""
+    """Factors ``(k, z, z)``; what is singular gets the least of 1e-6, 1e-5, ...
+
+    On its diagonal that fixes it.
+    """
     identity = torch.eye(covariances.shape[-1], dtype=covariances.dtype, device=covariances.device)
     jitter = JITTER
     for _ in range(MAX_JITTERS):

@@ -20,7 +20,10 @@ NORM_EPSILON = 1e-4  # of batch normalisation, as in the authors' released netwo
 
 
 class Encoder(torch.nn.Module):
-    """phi(x; W): windows ``(b, t, c)`` to representations ``(b, d)``; no bias, no bounded activation."""
+    """phi(x; W): windows ``(b, t, c)`` to representations ``(b, d)``.
+
+    No bias, no bounded activation.
+    """
 
     centre: torch.Tensor  # (d,)
     radius_squared: torch.Tensor  # () R², of the soft boundary
@@ -58,7 +61,10 @@ class Encoder(torch.nn.Module):
 
 
 class Decoder(torch.nn.Module):
-    """The encoder backwards, upsampling where it pooled (section 4.1); used for pre-training and then thrown away."""
+    """The encoder backwards, upsampling where it pooled (section 4.1).
+
+    Used for pre-training and then thrown away.
+    """
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()

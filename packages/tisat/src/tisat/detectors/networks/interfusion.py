@@ -167,13 +167,16 @@ class InterFusionNetwork(nn.Module):
         self.value = Gaussian(dense, n_channels)  # p(x_t | z1_t, d_t)
 
     def noise(self, leading: tuple[int, ...], window: int, *, generator: torch.Generator) -> Noise:
-        """Draws for windows with these leading axes; ``(n, 1)`` gives n samples, the same for every window."""
+        """Draws for windows with these leading axes.
+
+        ``(n, 1)`` gives n samples, the same for every window.
+        """
         device = self.widen.weight.device
         z2 = torch.randn(*leading, *self.shape, generator=generator, device=device)
         return Noise(z2, torch.randn(*leading, window, self.latent, generator=generator, device=device))
 
     def first_stage_parameters(self) -> list[nn.Parameter]:
-        """What the first stage of training learns: z2 and its way back."""
+        """Parameters of the first training stage: z2 and its decoder."""
         return [p for part in (self.time_encoder, self.time_decoder, self.first_stage) for p in part.parameters()]
 
     def first_stage_bound(self, windows: Tensor, noise: Tensor) -> Tensor:

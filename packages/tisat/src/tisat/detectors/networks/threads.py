@@ -17,7 +17,9 @@ LARGE = 1_000_000  # parameters from which sharing an operation pays
 
 @contextmanager
 def threads_for(network: torch.nn.Module) -> Iterator[None]:
-    """One torch thread inside for a small network, as many as before for a large one; what it was afterwards.
+    """One torch thread inside for a small network, as many as before for a large one.
+
+    What it was afterwards.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Scripts and styles that pages carry inside them; where they come from is in README.md beside this file."""
+"""Scripts and styles that pages carry inside them.
+
+Where they come from is in README.md beside this file.
+"""
 
 from __future__ import annotations
 
