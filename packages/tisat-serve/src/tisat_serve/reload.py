@@ -57,7 +57,7 @@ def apply(service: Service, config: Config, started: Config | None = None) -> li
     service.settings, service.parts = settings, list(parts)
     for part in service.parts:
         part.start(service)
-    return [*notes, *_unchanged(service, groups, config, started), f"{len(parts)} sources and sinks began again"]
+    return [*notes, *_needs_restart(service, groups, config, started), f"{len(parts)} sources and sinks began again"]
 
 
 def _renewed(service: Service, config: Config) -> list[str]:
@@ -68,7 +68,7 @@ def _renewed(service: Service, config: Config) -> list[str]:
     return ["the certificate was read again"]
 
 
-def _unchanged(service: Service, groups: list[Group], config: Config, started: Config | None) -> list[str]:
+def _needs_restart(service: Service, groups: list[Group], config: Config, started: Config | None) -> list[str]:
     """Settings that need a restart, one sentence each."""
     notes = []
     for name in FIXED if started is not None else ():

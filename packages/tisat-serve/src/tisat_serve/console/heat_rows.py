@@ -31,7 +31,7 @@ def joined(maps: dict[str, HeatMap], wanted: list[tuple[str, str]], start: float
     return heat_map
 
 
-def rows_in(heat: HeatMap, names: list[str]) -> HeatMap:
+def select_rows(heat: HeatMap, names: list[str]) -> HeatMap:
     """The rows of a heat map that are shown, in that order."""
     place = {name: k for k, name in enumerate(heat.entities)}
     rows = [place[name] for name in names if name in place]

@@ -29,7 +29,7 @@ from tisat.errors import InputError, NotFoundError
 from tisat.io.timestamps import read_time
 from tisat.utils.types import JsonDict
 from tisat_serve.console import labels as words
-from tisat_serve.console.heat_rows import STEPS, joined, rows_in
+from tisat_serve.console.heat_rows import STEPS, joined, select_rows
 from tisat_serve.service import Service
 from tisat_serve.structs import EntityInfo
 
@@ -185,7 +185,7 @@ class Console:
         span, start, stop = self._span(request, self._newest(every), self._usual(group))
         heat = self.view.heat_map(start=start, stop=stop, steps=STEPS, only={one.name for one in visible})
         return self.page(
-            "fleet", request, entities=visible, heat=rows_in(heat, [one.name for one in visible]), span=span,
+            "fleet", request, entities=visible, heat=select_rows(heat, [one.name for one in visible]), span=span,
             counts=self.view.counts(), total=len(every), found=len(entities), number=number, pages=pages, search=search,
             together=[one for one in self.view.incidents(active=True, limit=9) if len(one.entities) > 1],
             status=status, group=group, groups=sorted({one.group for one in every}), week=self._week(every),

@@ -75,7 +75,7 @@ class Group:
         """Have a model of the store ready."""
         if number not in self.models:
             content = store.read("SELECT body FROM models WHERE id = ?", (number,))[0][0]
-            self.models[number] = Model(number, watch_from(content))
+            self.models[number] = Model(number, watch_from_bytes(content))
 
     def watch_at(self, number: int, calibration: Calibration, model: int = FIRST) -> Watch:
         """The watch at a calibration of a model, made once."""
@@ -90,13 +90,13 @@ class Group:
         self.watch = self.models[self.model].watch
 
 
-def bytes_of(watch: Watch) -> bytes:
+def watch_to_bytes(watch: Watch) -> bytes:
     """A watch as the bytes of its file."""
     return pack_artefact(*watch.document())
 
 
-def watch_from(content: bytes) -> Watch:
-    """Back from :func:`bytes_of`."""
+def watch_from_bytes(content: bytes) -> Watch:
+    """Back from :func:`watch_to_bytes`."""
     return Watch.of_document(*unpack_artefact(content), path="a model in the store")
 
 

@@ -25,7 +25,7 @@ from tisat.series import Series
 from tisat.utils.types import Array, Flags, Integers, JsonDict
 from tisat.watch.watch import Watch
 from tisat_serve.alarms.alarm_log import in_pauses
-from tisat_serve.engine.group import Group, bytes_of, watch_from
+from tisat_serve.engine.group import Group, watch_from_bytes, watch_to_bytes
 from tisat_serve.engine.row_encoding import ACCEPTED
 from tisat_serve.feedback.whatif import WhatIfComparison, book_of, compare_alarms, sentences_of
 from tisat_serve.folder.archive import FOREVER, rows_of, stretches
@@ -73,8 +73,8 @@ class Refits:
             parts, note = self.normal(home, names)
             calibration = home.watches[home.calibration].calibration
             watch = refitted(home.watch, parts, budget or calibration.budget)
-            content = bytes_of(watch)
-            watch = watch_from(content)
+            content = watch_to_bytes(watch)
+            watch = watch_from_bytes(content)
             with self.store.writing() as write:
                 model = int(
                     write.execute(
@@ -222,7 +222,9 @@ class Refits:
     def model(self, number: int) -> Watch:
         """A model of the store."""
         if number not in self._models:
-            self._models[number] = watch_from(self.store.read("SELECT body FROM models WHERE id = ?", (number,))[0][0])
+            self._models[number] = watch_from_bytes(
+                self.store.read("SELECT body FROM models WHERE id = ?", (number,))[0][0]
+            )
         return self._models[number]
 
     def forget(self, number: int) -> None:

@@ -47,11 +47,11 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """See :class:`prometheus_client.registry.Collector`."""
-        yield from self._entities()
-        yield from self._budget()
-        yield from self._self()
+        yield from self._entity_metrics()
+        yield from self._budget_metrics()
+        yield from self._service_metrics()
 
-    def _entities(self) -> Iterator[Metric]:
+    def _entity_metrics(self) -> Iterator[Metric]:
         engine = self.service.engine
         now = engine.steady()
         with engine.lock:
@@ -69,7 +69,7 @@ class Metrics(Collector):
         yield gauge("tisat_alarm_active", "1 while the alarm is on.", ((c[0], c[4] == "alarm") for c in cells), WHO)
         yield gauge("tisat_entities", "Entities in each status.", counts, ("status",))
 
-    def _budget(self) -> Iterator[Metric]:
+    def _budget_metrics(self) -> Iterator[Metric]:
         service = self.service
         yield counter("tisat_alarms", "Alarms raised, by sort.", service.store_counts(), ("sort",))
         budgets = service.view.budgets()
@@ -88,7 +88,7 @@ class Metrics(Collector):
         over = "1 where alarms marked false are beyond the budget with 95 % confidence."
         yield gauge("tisat_budget_over", over, [((), line.over)])
 
-    def _self(self) -> Iterator[Metric]:
+    def _service_metrics(self) -> Iterator[Metric]:
         service, engine = self.service, self.service.engine
         rows = [((word,), engine.counts[word]) for word in packing.STATUSES]
         yield counter("tisat_rows", "Rows by what became of them.", rows, ("status",))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tisat.cli.machines import read_machines
-from tisat.cli.options import How, Period, Rule, RuleSet, reads_files, rule_of, typed
+from tisat.cli.options import How, Period, Rule, RuleSet, reading_text, reads_files, rule_of
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs
 from tisat.registry import DEFAULT
@@ -54,7 +54,8 @@ def backtest(
     if html is not None:
         said = f"tisat backtest {shlex.quote(file)} --train {shlex.quote(train)} --refit {shlex.quote(refit)}"
         write_bytes(
-            html, backtest_page(result, command=f"{said} --budget {shlex.quote(result.budget)}{typed(how)}").encode()
+            html,
+            backtest_page(result, command=f"{said} --budget {shlex.quote(result.budget)}{reading_text(how)}").encode(),
         )
     if json:
         print_json(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tisat.cli.machines import read_machines
-from tisat.cli.options import How, reads_files, typed
+from tisat.cli.options import How, reading_text, reads_files
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.io.durations import spelt
@@ -105,7 +105,7 @@ def _next(one: Look, command: str, file: str, how: How | None) -> list[str]:
         options["channels"] = [name for name in options["channels"] if name not in one.empty]
     elif one.empty:
         options["drop"] = [*options.get("drop", []), *one.empty]
-    return [f"next: {command.replace('FILE', shlex.quote(file) + typed(options))}"]
+    return [f"next: {command.replace('FILE', shlex.quote(file) + reading_text(options))}"]
 
 
 def _channels(one: Look) -> str:

@@ -199,12 +199,12 @@ def reading(**given: Any) -> Params:
     }
 
 
-def typed(how: How | None) -> str:
+def reading_text(how: How | None) -> str:
     """Reading options as command-line text, for the next command that is printed.
 
     Examples
     --------
-    >>> typed({"drop": ["host", "my state"], "decimal": ",", "sort": True})
+    >>> reading_text({"drop": ["host", "my state"], "decimal": ",", "sort": True})
     " --drop 'host,my state' --decimal , --sort"
     """
     parts = []

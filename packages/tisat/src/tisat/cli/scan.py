@@ -10,7 +10,7 @@ import typer
 
 from tisat.cli.alarm import PICTURES, document_of, show_alarms
 from tisat.cli.machines import read_machines
-from tisat.cli.options import How, Period, Rule, RuleSet, reads_files, rule_of, typed
+from tisat.cli.options import How, Period, Rule, RuleSet, reading_text, reads_files, rule_of
 from tisat.cli.output import JsonFlag, print_json, training_reported
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.registry import DEFAULT
@@ -65,9 +65,7 @@ def scan(
         from tisat.persistence.model_file import write_bytes
         from tisat.plotting.alarm_page import alarm_page
 
-        command = (
-            f"tisat scan {shlex.quote(Path(file).name)} --budget {shlex.quote(result.calibration.budget)}{typed(how)}"
-        )
+        command = f"tisat scan {shlex.quote(Path(file).name)} --budget {shlex.quote(result.calibration.budget)}{reading_text(how)}"
         write_bytes(html, alarm_page(result, whole, expected=expected, command=command).encode())
     if json:
         print_json(document_of(result))

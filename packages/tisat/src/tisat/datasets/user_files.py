@@ -104,7 +104,7 @@ def _labels(file: Path, series: Series) -> Any:
         raise problem(file, "be a csv file with a header", f"{str(error)[:120]!r}") from None
     names = {str(name).strip().lower(): k for k, name in enumerate(table.column_names)}
     if all(edge in names for edge in EDGES):
-        edges = [_rows(file, table.column(names[edge]).to_pylist(), series) for edge in EDGES]
+        edges = [_edge_rows(file, table.column(names[edge]).to_pylist(), series) for edge in EDGES]
         try:
             events = check_events(np.column_stack(edges), whose=f"{file.name}", length=len(series))
         except TisatError as error:
@@ -118,7 +118,7 @@ def _labels(file: Path, series: Series) -> Any:
     return labels.astype(bool)
 
 
-def _rows(file: Path, edges: list[object], series: Series) -> Any:
+def _edge_rows(file: Path, edges: list[object], series: Series) -> Any:
     """The rows that edges mean: rows as they are, or the first row at or after a date."""
     if all(isinstance(edge, int) for edge in edges):
         return np.asarray(edges, dtype=np.int64)

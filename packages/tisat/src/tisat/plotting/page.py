@@ -48,7 +48,7 @@ class Table:
     terms: Sequence[tuple[str, str]] = ()  # words of the table, each explained beside it
 
     @property
-    def text(self) -> tuple[bool, ...]:
+    def text_columns(self) -> tuple[bool, ...]:
         """Which columns hold text."""
         return tuple(any(isinstance(row[index], str) for row in self.rows) for index in range(len(self.columns)))
 
@@ -273,7 +273,7 @@ def _group(group: Group, number: int) -> str:
 
 
 def _table(item: Table) -> str:
-    text = item.text
+    text = item.text_columns
     head = "".join(
         f"<th{' class=left' if left else ''}>{escape(name)}</th>" for name, left in zip(item.columns, text, strict=True)
     )

@@ -114,7 +114,7 @@ class LineReader:
             self._units_may_follow = False
             if self._writing.are_units(cells, timed=bool(self._times)):
                 return None
-        return self._cells(cells)
+        return self._row_of_cells(cells)
 
     @property
     def encoding(self) -> str:
@@ -172,7 +172,7 @@ class LineReader:
             raise HeaderError(str(error)) from None
         return header
 
-    def _cells(self, cells: list[str]) -> tuple[Any, Any]:
+    def _row_of_cells(self, cells: list[str]) -> tuple[Any, Any]:
         try:
             if self.header is None and self._entity is not None:
                 raise SeriesError(
