@@ -98,7 +98,7 @@ class Tokens:
     def may(self, token: str | None, scope: str) -> tuple[bool, str]:
         """Check whether a token allows a scope.
 
-        With the name of the token, empty where it is unknown.
+        The name of the token comes with it, empty where it is unknown.
         """
         mine = hash_token(token or "")
         role, name = "", ""
@@ -188,7 +188,7 @@ def scope_of(method: str, path: str) -> str:
 class Guard:
     """Check every request before anything else: whose it is, what it may do.
 
-    And measure how long the answer took.
+    Measure how long the answer took.
     """
 
     def __init__(self, app: ASGIApp, *, service: Service, tokens: Tokens, metrics: Metrics) -> None:

@@ -134,7 +134,7 @@ def load(
 ) -> Dataset:
     """A data set of the paper, from the files as their publisher lays them out.
 
-    Or your own files.
+    A path reads your own files.
 
     Values are read when an entity's ``train`` or ``test`` is first asked for.
 

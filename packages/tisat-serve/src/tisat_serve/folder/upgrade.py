@@ -140,7 +140,7 @@ def _normal(store: Store, group: str, one: StoredEntity) -> Iterator[Series]:
 def _calibrations(store: Store, group: str) -> tuple[dict[int, JsonDict], tuple[JsonDict, int]]:
     """Thresholds of a group that are in use, by number.
 
-    And the one in force for all with its number.
+    The second value is the one in force for all, with its number.
     """
     query = "SELECT id, entity, document FROM calibrations WHERE grp = ? AND model != ? ORDER BY id"
     rows = [(number, entity, json.loads(text)) for number, entity, text in store.read(query, (group, LEFT))]

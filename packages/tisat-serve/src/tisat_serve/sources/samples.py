@@ -99,7 +99,7 @@ class Assembler:
     def _believed(self, sample: Sample, batch: int) -> list[Sample]:
         """The samples to be taken now: this one; none where it waits.
 
-        With those that waited where it confirms them.
+        Samples that waited come with it where it confirms them.
         """
         entity, cell = sample.entity, sample.at // self.step * self.step
         newest, far = self._newest.get(entity), int(FAR) * self.step

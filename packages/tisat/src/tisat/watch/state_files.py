@@ -109,7 +109,7 @@ def _mark(arrays: Arrays, expected: Arrays) -> None:
 def whole_state(header: JsonMap, watch: Watch, where: str, *, kind: str) -> Iterator[None]:
     """Refuse a state of something else or of another watch.
 
-    And whatever a damaged one makes of our code is one sentence.
+    A damaged one is refused in one sentence.
     """
     if header.get("kind") != kind:
         raise ArtefactError(f"The state file {where!r} must hold a {kind}. Got {header.get('kind')!r} instead.")
