@@ -44,7 +44,7 @@ USED = 0.9  # the ratio that is worth trees for one channel
 
 
 @compiled()
-def _summaries(rows: Array, at: Integers, switches: Integers, least: float, out: Array) -> None:  # pragma: no cover
+def summaries(rows: Array, at: Integers, switches: Integers, least: float, out: Array) -> None:  # pragma: no cover
     """Means, logarithms of the activity and rows since each switch: ``out`` (n, 4 C + K + 1)."""
     channels = rows.shape[1]
     for i in range(len(at)):
@@ -134,7 +134,7 @@ class Mode(View):
         """What expectations are made of ``(n, 4 C + K + 3)``."""
         channels, switches = scene.rows.shape[1], self.switches.astype(np.int64)
         own = np.empty((len(scene.at), 4 * channels + len(switches) + 1))
-        _summaries(scene.rows, scene.at, switches, LEAST_STEP, own)
+        summaries(scene.rows, scene.at, switches, LEAST_STEP, own)
         clock = np.full(len(scene.at), np.nan)
         if self.calendar[0] and scene.clock is not None:
             clock = scene.clock[scene.at]

@@ -1,25 +1,27 @@
 """The views of prism on single windows, in one compiled loop: what a monitor and a fleet ask of it.
 
 The quantities are those of the views, which whole series are given to; here each window is scaled, looked at and fused without
-coming back to Python, and each sum has the same order for one window and for many. Windows that lack a value, and models with
-mode views, one channel or another forecaster, are not looked at here.
+coming back to Python, and each sum has the same order for one window and for many. Windows that lack a value are not looked at here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tisat.detectors.base import Array
-from tisat.detectors.prism import activity, neighbour, rhythm
+from tisat.detectors.prism import VIEWS, activity, neighbour, rhythm
 from tisat.detectors.prism.activity import mean_squares
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, fuse
 from tisat.detectors.prism.line import line_forecasts
+from tisat.detectors.prism.modes import LEAST_STEP, summaries
 from tisat.detectors.prism.relations import FILTERS, filtered
 from tisat.detectors.prism.rhythm import echo_distances, make_echoes
+from tisat.detectors.prism.switches import DAY, WEEKDAYS
 from tisat.detectors.prism.transitions import EDGES
+from tisat.detectors.prism.trees import walk
 from tisat.utils.compiled import compiled
 from tisat.utils.neighbors import closest, heads_of
 from tisat.utils.types import AnyArray, Flags, Integers
@@ -32,7 +34,8 @@ LEAST_SQUARE = activity.LEAST_STEP**2
 STEPS, LAGS, WINDOW, LIVELY = rhythm.ROWS, rhythm.LAGS, neighbour.ROWS, activity.ROWS
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
 NOTHING = np.zeros((0, 0, 0), dtype=np.bool_)
-NO_SWITCHES, NO_UNITS = np.zeros(0, dtype=np.int64), np.zeros((0, 0, 0))
+NO_SWITCHES, NO_UNITS, NO_ERRORS = np.zeros(0, dtype=np.int64), np.zeros((0, 0, 0)), np.zeros((0, 0))
+WITH_MODES = np.append(OTHERS, [len(VIEWS), len(VIEWS) + 1])  # the views that know which channel it is
 
 
 @compiled()
@@ -82,26 +85,94 @@ def _give_to_faulty(part: Array, signed: Array, patterns: Array, room: Array) ->
 
 
 @compiled()
+def _cell_of(age: float, edges: Array) -> int:  # pragma: no cover - compiled
+    cell = 0
+    while cell < len(edges) and edges[cell] <= age:
+        cell += 1
+    return cell
+
+
+@compiled()
 def _cell(rows: Array, switches: Integers, edges: Array) -> int:  # pragma: no cover - compiled
     """How long ago the last switch was: :meth:`tisat.detectors.prism.transitions.Transitions.cells` of the last row."""
     age = 0
     while age < edges[-1] and age + 1 < len(rows):
         for c in switches:
             if rows[len(rows) - 1 - age, c] != rows[len(rows) - 2 - age, c]:
-                cell = 0
-                while edges[cell] <= age:
-                    cell += 1
-                return cell
+                return _cell_of(age, edges)
         age += 1
     return len(edges)
 
 
 @compiled()
+def _look_at_channels(
+    rows: Array,
+    at: Integers,  # (1,): the last row
+    given: Array,  # (1, C): its errors by another forecaster than the line; (0, 0): none
+    vectors: Array,
+    line: Array,
+    usual: Array,
+    whitening: Array,
+    room: Array,  # (C,)
+    errors: Array,  # (1, C)
+    lively: Array,  # (1, C)
+    parts: Array,  # (V, C)
+) -> None:  # pragma: no cover - compiled
+    """The views of each channel by itself: error, activity and rhythm."""
+    channels = line.shape[1]
+    steps, needed = np.empty((STEPS + LAGS, channels)), np.empty(STEPS, dtype=np.bool_)
+    tens, echoes, summed = np.empty((STEPS, LAGS + 1, channels)), np.empty((1, LAGS, channels)), np.empty((1, channels))
+    spread, active, active_spread = vectors[4], vectors[7], vectors[8]
+    if len(given) == 0:
+        line_forecasts(rows, at, line, vectors[2], vectors[3], errors)
+    for c in range(channels):
+        errors[0, c] = given[0, c] if len(given) else rows[at[0], c] - errors[0, c]
+        parts[ERROR, c] = (errors[0, c] / spread[c]) ** 2
+    _clear(summed[0])
+    mean_squares(rows, at, LIVELY, summed)
+    for c in range(channels):
+        lively[0, c] = (0.5 * np.log(summed[0, c] + LEAST_SQUARE) - active[c]) / active_spread[c]
+        parts[ACTIVITY, c] = lively[0, c] ** 2
+    make_echoes(rows, at, STEPS, vectors[12], vectors[13], steps, needed, tens, room, echoes)
+    _clear(summed[0])
+    echo_distances(echoes, usual, whitening, room, summed)
+    for c in range(channels):
+        parts[RHYTHM, c] = summed[0, c]
+
+
+@compiled()
+def _finish(
+    parts: Array, units: Array, signed: Array, patterns: Array, errors: Array, beside: Array, lively: Array, row: Array, switches: Integers,
+    ordinary: Array, levels: Array, exponents: Array, others: Integers, aside: int, unknown: Flags, room: Array, points: Array,
+) -> None:  # pragma: no cover - compiled  # fmt: skip
+    """A point ``(1, m)`` from contributions ``(1, V, C)`` of the views, the first of which are in ``units`` (V', C)."""
+    views, channels = len(ordinary), len(signed)
+    for v in range(len(units)):
+        for c in range(channels):
+            parts[0, v, c] /= units[v, c]
+    _give_to_faulty(parts[0, aside], signed, patterns, room)
+    fuse(
+        parts, unknown, ordinary, levels, exponents, row, errors, beside, lively, others, aside, np.empty((3, views)), points
+    )  # fmt: skip
+    for c in switches:  # nobody expects a switch beyond its positions
+        place = views + channels + c
+        points[0, place] = min(max(points[0, place], 0.0), 1.0)
+    for c in range(channels):
+        points[0, views + 2 * channels + 1 + c] = signed[c]
+
+
+@compiled()
 def look_at_windows(
     windows: Array,  # (n, T, C or C + 1): as they came
+    given: Array,  # (n, C): errors of the last rows by another forecaster than the line; (0, 0): none
     vectors: Array,  # (14, C): one number a channel; see :func:`_learned`
     line: Array,  # (lags - 1, C)
+    usual: Array,  # (lags, C): of the rhythm
+    whitening: Array,  # (lags, lags, C)
+    patterns: Array,  # (C, C): of faults, one per column
     precision: Array,  # (C, C)
+    shapes: Array,  # (N, 20): of the only channel; (0, 20) where there are several
+    shape_heads: Array,
     centre: Array,  # (20 C,)
     basis: Array,  # (20 C, K)
     back: Array,  # (K, 20 C): its transpose
@@ -109,61 +180,56 @@ def look_at_windows(
     heads: Array,  # (8, N): the first columns of stored
     weights: Array,  # (3 C, C): of the relations
     filters: Array,  # (3, 59)
-    usual: Array,  # (lags, C): of the rhythm
-    whitening: Array,  # (lags, lags, C)
-    patterns: Array,  # (C, C): of faults, one per column
-    ordinary: Array,  # (V, C)
-    levels: Array,  # (V, 2)
-    exponents: Array,  # (V,)
     others: Integers,
     switches: Integers,  # channels; empty where none switches
     units: Array,  # (cells, V, C); empty where none switches
+    ordinary: Array,  # (V, C)
+    levels: Array,  # (V, 2)
+    exponents: Array,  # (V,)
     edges: Array,
     unknown: Flags,  # (0, 0, 0)
     whole: Flags,  # (n,): set to False where a window lacks a value
     points: Array,  # (n, V + 3 C + 1)
 ) -> None:  # pragma: no cover - compiled
-    """Points of the last row of each window, with deviations beside them."""
+    """Points of the last row of each window, with deviations beside them, where there are no mode views."""
     n, length, channels, views = len(windows), windows.shape[1], line.shape[1], len(ordinary)
     last = np.empty(1, dtype=np.int64)
     last[0] = length - 1
-    rows, part = np.empty((length, channels)), np.empty(len(stored))
-    steps, needed = np.empty((STEPS + LAGS, channels)), np.empty(STEPS, dtype=np.bool_)
-    tens, echoes = np.empty((STEPS, LAGS + 1, channels)), np.empty((1, LAGS, channels))
-    inputs, summed = np.empty((1, len(filters), channels)), np.empty((1, channels))
-    codes, difference, room = np.empty(stored.shape[1]), np.empty(len(centre)), np.empty((2, channels))
-    parts, scores = np.empty((1, views, channels)), np.empty((3, views))
-    errors, beside, lively, signed = (
-        np.empty((1, channels)),
-        np.empty((1, channels)),
-        np.empty((1, channels)),
-        np.empty(channels),
-    )
-    low, span, intercepts, farthest = vectors[0], vectors[1], vectors[2], vectors[3]
-    spread, mean, still, active, active_spread = vectors[4], vectors[5], vectors[6], vectors[7], vectors[8]
-    constant, related, related_spread, largest, least = vectors[9], vectors[10], vectors[11], vectors[12], vectors[13]
+    rows, part = np.empty((length, channels)), np.empty(max(len(stored), len(shapes)))
+    inputs, codes, difference = np.empty((1, len(filters), channels)), np.empty(stored.shape[1]), np.empty(len(centre))
+    room, parts, form = np.empty((2, channels)), np.empty((1, views, channels)), np.empty(shapes.shape[1])
+    errors, beside, lively = np.empty((1, channels)), np.empty((1, channels)), np.empty((1, channels))
+    signed, calm = np.empty(channels), np.empty((0, channels))
+    mean, still, constant, related, related_spread = vectors[5], vectors[6], vectors[9], vectors[10], vectors[11]
     for i in range(n):
-        whole[i] = _scale(windows[i], low, span, rows)
+        whole[i] = _scale(windows[i], vectors[0], vectors[1], rows)
         if not whole[i]:
             continue
-        row = rows[length - 1]
-        # errors of the forecast
-        line_forecasts(rows, last, line, intercepts, farthest, errors)
+        _look_at_channels(rows, last, given[i : i + 1], vectors, line, usual, whitening, room[0], errors, lively, parts[0])
+        # errors that do not go together; the shape of the only channel
         for c in range(channels):
-            errors[0, c] = row[c] - errors[0, c]
-            parts[0, ERROR, c] = (errors[0, c] / spread[c]) ** 2
             room[0, c] = errors[0, c] - mean[c]
             room[1, c] = 0.0
         _add_product(room[0], precision, room[1])
         for c in range(channels):
             parts[0, JOINT, c] = room[0, c] * room[1, c]
+        if len(shapes):
+            total = 0.0
+            for j in range(len(form)):
+                total += rows[length - len(form) + j, 0]
+            for j in range(len(form)):
+                form[j] = rows[length - len(form) + j, 0] - total / len(form)
+            alike = shapes[closest(form, shapes, shape_heads, part[: len(shapes)])]
+            parts[0, JOINT, 0] = 0.0
+            for j in range(len(form)):
+                parts[0, JOINT, 0] += (form[j] - alike[j]) ** 2
         # the nearest normal window
         _clear(codes)
         for j in range(WINDOW):
             for c in range(channels):
                 difference[j * channels + c] = rows[length - WINDOW + j, c] - centre[j * channels + c]
         _add_product(difference, basis, codes)
-        found = stored[closest(codes, stored, heads, part)]
+        found = stored[closest(codes, stored, heads, part[: len(stored)])]
         _clear(difference)
         for k in range(len(codes)):
             codes[k] -= found[k]
@@ -177,12 +243,6 @@ def look_at_windows(
             if still[c] != 0.0:
                 for j in range(WINDOW):
                     near[c] += (rows[length - 1 - j, c] - centre[c]) ** 2
-        # activity
-        _clear(summed[0])
-        mean_squares(rows, last, LIVELY, summed)
-        for c in range(channels):
-            lively[0, c] = (0.5 * np.log(summed[0, c] + LEAST_SQUARE) - active[c]) / active_spread[c]
-            parts[0, ACTIVITY, c] = lively[0, c] ** 2
         # relations
         for k in range(len(filters)):
             _clear(inputs[0, k])
@@ -194,41 +254,87 @@ def look_at_windows(
             signed[c] = (inputs[0, 0, c] - room[0, c] - constant[c] - related[c]) / related_spread[c]
             parts[0, RELATIONS, c] = signed[c] ** 2
             beside[0, c] = signed[c] * related_spread[c]
-        # rhythm
-        make_echoes(rows, last, STEPS, largest, least, steps, needed, tens, room[0], echoes)
-        _clear(summed[0])
-        echo_distances(echoes, usual, whitening, room[0], summed)
-        for c in range(channels):
-            parts[0, RHYTHM, c] = summed[0, c]
-        # together
-        if len(switches):
-            cell = _cell(rows, switches, edges)
-            for v in range(views):
-                for c in range(channels):
-                    parts[0, v, c] /= units[cell, v, c]
-        _give_to_faulty(parts[0, RELATIONS], signed, patterns, room)
-        fuse(
-            parts, unknown, ordinary, levels, exponents, rows[length - 1 :], errors, beside, lively, others, RELATIONS, scores, points[i : i + 1]
+        now = units[_cell(rows, switches, edges)] if len(switches) else calm
+        _finish(
+            parts, now, signed, patterns, errors, beside, lively, rows[length - 1 :], switches, ordinary, levels, exponents,
+            others, RELATIONS, unknown, room, points[i : i + 1],
         )  # fmt: skip
-        for c in switches:  # nobody expects a switch beyond its positions
-            place = views + channels + c
-            points[i, place] = min(max(points[i, place], 0.0), 1.0)
+
+
+@compiled()
+def look_at_modes(
+    windows: Array,
+    given: Array,
+    vectors: Array,
+    line: Array,
+    usual: Array,
+    whitening: Array,
+    patterns: Array,
+    calendar: bool,  # whether the time of day counts
+    holidays: Array,  # days since 1970
+    weights: Array,  # (2, 4 C, C): of the regressions of levels and of activities
+    intercepts: Array,  # (2, C)
+    spread: Array,  # (2, cells, C)
+    forests: tuple[tuple[AnyArray, ...], ...],  # of levels and of activities
+    others: Integers,
+    switches: Integers,
+    units: Array,
+    ordinary: Array,
+    levels: Array,
+    exponents: Array,
+    edges: Array,
+    unknown: Flags,
+    whole: Flags,
+    points: Array,
+) -> None:  # pragma: no cover - compiled
+    """The same where mode views stand in the place of those across channels."""
+    n, length, channels, views = len(windows), windows.shape[1], line.shape[1], len(ordinary)
+    last, past, mode = np.empty(1, dtype=np.int64), 4 * channels, views - len(weights)
+    last[0] = length - 1
+    rows, room, inputs = np.empty((length, channels)), np.empty((2, channels)), np.empty((1, past + len(switches) + 3))
+    parts, expected, signed = np.zeros((1, views, channels)), np.empty((1, channels)), np.empty((2, channels))
+    errors, beside, lively = np.empty((1, channels)), np.empty((1, channels)), np.empty((1, channels))
+    for i in range(n):
+        clock = windows[i, length - 1, channels] if windows.shape[2] > channels else np.nan
+        whole[i] = _scale(windows[i], vectors[0], vectors[1], rows) and not (calendar and np.isnan(clock))
+        if not whole[i]:
+            continue
+        _look_at_channels(rows, last, given[i : i + 1], vectors, line, usual, whitening, room[0], errors, lively, parts[0])
+        summaries(rows, last, switches, LEAST_STEP, inputs)
+        minute, weekday = -1.0, -1.0
+        if calendar:
+            day = np.floor(clock / DAY)
+            minute, weekday = np.floor((clock % DAY) / 60.0), (day + 3) % WEEKDAYS
+            for holiday in holidays:
+                weekday = 6.0 if holiday == day else weekday
+        inputs[0, -2], inputs[0, -1] = minute, weekday
+        cell = _cell_of(inputs[0, -3], edges)
+        for k in range(len(weights)):
+            _clear(room[0])
+            _clear(expected[0])
+            _add_product(inputs[0, :past], weights[k], room[0])
+            walk(inputs, *forests[k], expected)
+            for c in range(channels):
+                away = inputs[0, 3 * channels * k + c] - (room[0, c] + intercepts[k, c]) - expected[0, c]
+                signed[k, c] = away / spread[k, cell, c]
+                parts[0, mode + k, c] = signed[k, c] ** 2
         for c in range(channels):
-            points[i, views + 2 * channels + 1 + c] = signed[c]
+            beside[0, c] = signed[0, c] * spread[0, cell, c]
+        _finish(
+            parts, units[cell], signed[0], patterns, errors, beside, lively, rows[length - 1 :], switches, ordinary, levels,
+            exponents, others, mode, unknown, room, points[i : i + 1],
+        )  # fmt: skip
 
 
 def answers(prism: Prism, windows: Array) -> Array:
     """Points of the last rows of windows ``(n, T, C + 1)``, with deviations beside them."""
-    if prism._modes or prism.forecaster_ is not None or prism.n_channels_ == 1:
-        return _by_views(prism, windows)
     if prism._windowed is None:
         prism._windowed = _learned(prism)
-    views, switched = len(prism._views), prism._transitions
-    points = np.empty((len(windows), views + 3 * prism.n_channels_ + 1))
+    points = np.empty((len(windows), len(prism._views) + 3 * prism.n_channels_ + 1))
     whole = np.empty(len(windows), dtype=np.bool_)
-    switches, units = (NO_SWITCHES, NO_UNITS) if switched is None else (switched.channels, switched.units)
-    now = (prism.ordinary_, prism.levels_, prism.exponents_, OTHERS, switches, units, EDGES, NOTHING)
-    look_at_windows(*(windows, *prism._windowed, *now, whole, points))
+    given = NO_ERRORS if prism.forecaster_ is None else _errors(prism, windows)
+    look = look_at_modes if prism._modes else look_at_windows
+    look(windows, given, *prism._windowed, prism.ordinary_, prism.levels_, prism.exponents_, EDGES, NOTHING, whole, points)
     if not np.logical_and.reduce(whole):
         points[~whole] = _by_views(prism, windows[~whole])
     return points
@@ -240,8 +346,14 @@ def _by_views(prism: Prism, windows: Array) -> Array:
     return prism._points_at(rows, np.arange(windows.shape[1] - 1, len(rows), windows.shape[1]))
 
 
-def _learned(prism: Prism) -> tuple[Array, ...]:
-    """The arrays of the model in the order of :func:`look_at_windows`."""
+def _errors(prism: Prism, windows: Array) -> Array:
+    """Errors ``(n, C)`` of the last rows by another forecaster than the line."""
+    rows = prism._scaled(windows[:, :, : prism.n_channels_])
+    return np.concatenate([prism._errors(one, np.array([len(one) - 1])) for one in rows])
+
+
+def _learned(prism: Prism) -> tuple[Any, ...]:
+    """The arrays of the model in the order of :func:`look_at_windows` or :func:`look_at_modes`."""
     known: dict[str, Mapping[str, AnyArray]] = {name: view.arrays() for name, view in prism._views.items()}
     errors, joint, near, active = (known[name] for name in ("error", "joint", "neighbour", "activity"))
     related, echo = known["relations"], known["rhythm"]
@@ -250,8 +362,18 @@ def _learned(prism: Prism) -> tuple[Array, ...]:
         active["usual"], active["spread"], related["intercepts"], related["usual"], related["spread"],
         rhythm.LARGEST * echo["step"], rhythm.LEAST_ENERGY * echo["step"] ** 2,
     ])  # fmt: skip
+    patterns = np.ascontiguousarray(prism._patterns_of_faults().T)
+    both = (vectors, prism.weights_, echo["usual"], echo["whitening"], patterns)
+    if prism._modes:
+        modes: Any = prism._modes
+        stacked = (np.stack([view.arrays()[name] for view in modes]) for name in ("weights", "intercepts", "spread"))
+        forests = tuple(view._forest.columns for view in modes)
+        switches = modes[0].switches.astype(np.int64)
+        return (*both, prism.knows_calendar, modes[0].holidays, *stacked, forests, WITH_MODES, switches, modes[0].units)
+    switched = prism._transitions
+    switches, units = (NO_SWITCHES, NO_UNITS) if switched is None else (switched.channels, switched.units)
     return (
-        vectors, prism.weights_, joint["precision"], near["centre"], near["basis"],
+        *both, joint["precision"], joint["shapes"], heads_of(joint["shapes"]), near["centre"], near["basis"],
         np.ascontiguousarray(near["basis"].T), near["stored"], heads_of(near["stored"]), related["weights"], FILTERS,
-        echo["usual"], echo["whitening"], np.ascontiguousarray(prism._patterns_of_faults().T),
+        OTHERS, switches, units,
     )  # fmt: skip

@@ -24,7 +24,7 @@ COLUMNS = 5  # of a node
 
 
 @compiled()
-def _walk(
+def walk(
     inputs: Array, feature: Integers, children: Integers, threshold: Array, value: Array, roots: Integers,
     first: Integers, out: Array,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
@@ -145,7 +145,7 @@ class Forest:
         return bool(good.all())
 
     @cached_property
-    def _columns(self) -> tuple[Integers, Integers, Array, Array, Integers, Integers]:
+    def columns(self) -> tuple[Integers, Integers, Array, Array, Integers, Integers]:
         """What the loop reads, laid out once."""
         nodes = self.nodes
         feature, children = nodes[:, 0].astype(np.int64), np.ascontiguousarray(nodes[:, 2:4].astype(np.int64))
@@ -155,5 +155,5 @@ class Forest:
     def predict(self, inputs: Array) -> Array:
         """Sums of the trees ``(n, targets)``."""
         out = np.zeros((len(inputs), len(self.first) - 1))
-        _walk(np.ascontiguousarray(inputs), *self._columns, out)
+        walk(np.ascontiguousarray(inputs), *self.columns, out)
         return out
