@@ -42,6 +42,15 @@ def waves(rows: int, channels: int, seed: int = 0) -> np.ndarray:
     return np.stack(factors, axis=1) @ rng.normal(size=(4, channels)) + 0.3 * rng.normal(size=(rows, channels))
 
 
+def shifts(rows: int, channels: int) -> np.ndarray:
+    """A machine with operating modes, a row a minute: a switch, and channels with a level for each half hour of the day."""
+    rng = np.random.default_rng(0)
+    half_hour = np.arange(rows) // 30 % 48
+    values = rng.normal(size=(48, channels))[half_hour] + 0.1 * rng.normal(size=(rows, channels))
+    values[:, 0] = half_hour // 12 % 2
+    return values
+
+
 def say(what: str, seconds: float, beside: str, other: float) -> None:
     """One line: seconds, what they are beside, and the ratio."""
     print(f"{what:<44}{seconds:>10.4g} s   {beside:<34}{other:>10.4g} s   ratio {seconds / other:.3g}", flush=True)
@@ -121,23 +130,35 @@ def long(options: argparse.Namespace) -> None:
 
 
 def row(_: argparse.Namespace) -> None:
-    """One row online, beside one product of a 38 x 38 matrix with a vector in numpy."""
-    from tisat import Watch
+    """One row online, beside one product of a 38 x 38 matrix with a vector in numpy; with a time where there are modes."""
+    from tisat import Series, Watch
+    from tisat.detectors import Prism
 
     matrix, vector = np.eye(38), np.ones(38)
     product = best_of({"": lambda: [matrix @ vector for _ in range(1000)]}, rounds=5)[""] / 1000
-    for detector, channels in (("prism", 38), ("linear-last", 38), ("mahalanobis", 38), ("mahalanobis", 200)):
-        monitor = Watch(detector, budget="1/1000 rows").fit(waves(4000, channels)).monitor()
-        rows = iter(waves(8000, channels)[4000:])
-        monitor.extend([next(rows) for _ in range(500)])
-        took = []
-        for _, values in zip(range(1500), rows, strict=False):
+    minutes = np.datetime64("2026-01-05T00:00", "ns") + np.arange(6000) * np.timedelta64(60, "s")
+    plain, single, gone = waves(6000, 38), waves(6000, 1), waves(6000, 38)
+    gone[4000:, 3] = np.nan
+    for name, detector, rows in (
+        ("prism", "prism", plain), ("prism with modes", "prism", shifts(6000, 38)), ("prism, 1 silent", "prism", gone),
+        ("prism of linear-last", Prism(forecaster="linear-last"), plain), ("prism", "prism", single),
+        ("linear-last", "linear-last", plain), ("mahalanobis", "mahalanobis", plain), ("mahalanobis", "mahalanobis", waves(6000, 200)),
+    ):  # fmt: skip
+        times = minutes if name == "prism with modes" else None
+        watch = Watch(detector, budget="1/1000 rows").fit(
+            Series(rows[:4000], timestamps=minutes[:4000] if times is not None else None)
+        )
+        assert getattr(watch.detector, "knows_modes", False) == (times is not None), (
+            "modes must be taken where they are"
+        )
+        monitor, took = watch.monitor(), []
+        for number in range(4000, 6000):
             start = time.thread_time()
-            monitor.update(values)
+            monitor.update(rows[number], None if times is None else times[number])
             took.append(time.thread_time() - start)
         say(
-            f"a row of {detector}, {channels} channels (median)",
-            float(np.median(took)),
+            f"a row of {name}, {rows.shape[1]} channels (median)",
+            float(np.median(took[500:])),
             "numpy, 38 x 38 times a vector",
             product,
         )

@@ -81,6 +81,25 @@ def test_taken_with_modes_and_not_without(watch):
         assert made.score_points(made.normal_).views.shape[1] == 6
 
 
+def test_windows_are_answered_as_series_are_without_the_views_alone_and_together(watch, plant, monkeypatch):
+    detector, length = watch.detector, watch.detector._context() + 1
+    rows = np.concatenate([plant.test.values, plant.test.seconds[:, None]], axis=1)
+    rows[:, CHANNELS.index("total_flow")] = 1.0  # a counter, whose growth the model looks at
+    rows[300:350, 2] += 3.0
+    ends = np.arange(length, 600, 7)
+    windows = np.stack([rows[end - length + 1 : end + 1] for end in ends])
+    expected = detector._points_at(rows, ends)
+    undated = windows[:1].copy()
+    undated[:, :, -1] = np.nan
+    np.testing.assert_allclose(
+        detector._answers(undated)[0], detector._points_at(undated[0], np.array([length - 1]))[0]
+    )
+    monkeypatch.setattr("tisat.detectors.prism.online._by_views", None)
+    found = detector._answers(windows)
+    np.testing.assert_array_equal(found, np.concatenate([detector._answers(one[None]) for one in windows]))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
 @pytest.fixture(scope="module")
 def valve():
     """A plant with a valve that moves at random: a watch, and rows to score."""

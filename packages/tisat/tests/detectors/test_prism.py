@@ -330,3 +330,20 @@ def test_windows_are_answered_as_series_are_and_alike_alone_and_together(switchi
     whole = ~np.isnan(windows[:, :, :4]).any(axis=(1, 2))
     np.testing.assert_array_equal(answers[whole], alone[whole])
     np.testing.assert_allclose(answers, detector._points_at(rows, ends), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(("channels", "forecaster"), [(1, "line"), (2, "linear-last")])
+def test_windows_of_one_channel_or_another_forecaster_are_answered_without_the_views(channels, forecaster, monkeypatch):
+    rng = np.random.default_rng(6)
+    rows = np.sin(np.arange(900)[:, None] / np.array([9.0, 15.0])[:channels]) + 0.1 * rng.standard_normal(
+        (900, channels)
+    )
+    detector = Prism(lags=20, forecaster=forecaster).fit(rows)
+    rows[500:520] += 2.0
+    length, ends = detector._context() + 1, np.arange(450, 600, 7)
+    windows = np.stack([rows[end - length + 1 : end + 1] for end in ends])
+    expected = detector._points_at(rows, ends)
+    monkeypatch.setattr("tisat.detectors.prism.online._by_views", None)
+    found = detector._answers(windows)
+    np.testing.assert_array_equal(found, np.concatenate([detector._answers(one[None]) for one in windows]))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)

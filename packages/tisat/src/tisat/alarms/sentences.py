@@ -262,7 +262,7 @@ class RecentRows(Stateful, Folded[Array | None, None]):
 
     def __init__(self, switches: Sequence[Switch]) -> None:
         self.switches = tuple(switches)
-        self._columns = [channel for channel, _ in switches]
+        self._columns = np.array([channel for channel, _ in switches], dtype=np.int64)
         self._rows = np.full((ROWS + 1, len(switches)), np.nan)
 
     @property
@@ -272,6 +272,6 @@ class RecentRows(Stateful, Folded[Array | None, None]):
 
     def step(self, row: Array | None, /) -> None:
         """Take in the values ``(C,)`` of a row; None: nothing is known of it."""
-        if self._columns:
+        if len(self._columns):
             self._rows[:-1] = self._rows[1:]
             self._rows[-1] = np.nan if row is None else row[self._columns]

@@ -136,8 +136,7 @@ class Growth(Stateful, Folded[Array, Array]):
         self._rows += steps
         now = row[self.columns]
         valid = ~np.isnan(now)
-        with np.errstate(invalid="ignore"):
-            growth = (now - self._last) / self._rows
+        growth = (now - self._last) / self._rows
         out = row.copy()
         out[self.columns] = np.where(valid & (growth >= 0), growth, np.nan)
         self._last = np.where(valid, now, self._last)

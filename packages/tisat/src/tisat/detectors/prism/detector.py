@@ -274,7 +274,7 @@ class Prism(Deviating, Detector):
         n, channels = rows.shape
         unknown, lacking, errors = NOTHING, rows, scene.errors
         if missing is not None:
-            unknown = np.stack([touched(missing, scene, view, self._reach()) for view in views], axis=1)
+            unknown = touched(missing, scene, views, self._reach())
             lacking = np.where(missing[scene.at], np.nan, rows)
             joint: Any = self._views["joint"]
             replaced = joint.expected(errors, unknown[:, list(VIEWS).index("joint")])
@@ -323,7 +323,7 @@ class Prism(Deviating, Detector):
         """Look through these views: through all, or without those that mode views replace."""
         self._views = views
         self._fault_patterns = None
-        self._windowed: tuple[Array, ...] | None = None  # what single windows are looked at with
+        self._windowed: tuple[Any, ...] | None = None  # what single windows are looked at with
         self._heard = [name for name in views if "mode" not in views or name not in REPLACED]
         self._places = [list(views).index(name) for name in self._heard]
         self._listened = [(place, views[name]) for place, name in zip(self._places, self._heard, strict=True)]
@@ -333,7 +333,7 @@ class Prism(Deviating, Detector):
     def _view_scores(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view: 0 at its normal level, -1 at its normal median; restless ones compressed."""
         scores = compressed(points[:, : len(self._views)], self.exponents_)
-        return scores if len(self._places) == len(self._views) else scores[:, self._places]
+        return scores if len(self._places) == len(self._views) else scores.take(self._places, axis=1)
 
     def score_points(self, points: Array) -> Scored:
         """Scores of points and of each view; the views of forecast errors and of shapes are momentary."""

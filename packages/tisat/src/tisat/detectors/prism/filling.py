@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from tisat.detectors.base import Array
+from tisat.utils.types import Flags, Integers
+
+
+def alike(missing: Flags) -> Iterator[tuple[Integers, Flags]]:
+    """The rows of ``missing`` (T, C) that lack the same values, and which those are.
+
+    Examples
+    --------
+    >>> [(rows.tolist(), gaps.tolist()) for rows, gaps in alike(np.array([[True, False], [False, False], [True, False]]))]
+    [([0, 2], [True, False])]
+    """
+    some = np.flatnonzero(missing.any(axis=1))
+    words = np.packbits(missing[some], axis=1)  # np.unique of rows of flags takes ten times as long
+    _, first, which = np.unique(words.view(f"V{words.shape[1]}").ravel(), return_index=True, return_inverse=True)
+    for number, place in enumerate(first):
+        yield some[which == number], missing[some[place]]
 
 
 def conditional_means(rows: Array, mean: Array, covariance: Array) -> Array:
@@ -19,16 +37,13 @@ def conditional_means(rows: Array, mean: Array, covariance: Array) -> Array:
     if not missing.any():
         return rows
     rows = rows.copy()
-    some = np.flatnonzero(missing.any(axis=1))
-    patterns, which = np.unique(missing[some], axis=0, return_inverse=True)
-    for number, gaps in enumerate(patterns):
-        here = some[which.ravel() == number]
-        present = ~gaps
-        guess = np.broadcast_to(mean[gaps], (len(here), int(gaps.sum())))
-        if present.any():
-            solved = np.linalg.solve(covariance[np.ix_(present, present)], covariance[np.ix_(present, gaps)])
-            guess = mean[gaps] + (rows[np.ix_(here, np.flatnonzero(present))] - mean[present]) @ solved
-        rows[np.ix_(here, np.flatnonzero(gaps))] = guess
+    for here, gaps in alike(missing):
+        lost, present = np.flatnonzero(gaps), np.flatnonzero(~gaps)
+        guess = np.broadcast_to(mean[lost], (len(here), len(lost)))
+        if len(present):
+            solved = np.linalg.solve(covariance[present][:, present], covariance[present][:, lost])
+            guess = mean[lost] + (rows[here][:, present] - mean[present]) @ solved
+        rows[here[:, None], lost] = guess
     return rows
 
 

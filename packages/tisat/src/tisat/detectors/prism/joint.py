@@ -9,6 +9,7 @@ import numpy as np
 
 from tisat.detectors.base import Array
 from tisat.detectors.prism.error import LEAST_SPREAD
+from tisat.detectors.prism.filling import alike
 from tisat.detectors.prism.shape import ROWS, distances, own_distances, training_shapes
 from tisat.detectors.prism.view import Scene, View, moments
 from tisat.utils.types import Flags
@@ -54,13 +55,13 @@ class Joint(View):
     def expected(self, errors: Array, unknown: Flags) -> Array:
         """Errors ``(n, C)`` with those that are not known replaced by what the others of the row say."""
         errors = errors.copy()
-        some = np.flatnonzero(unknown.any(axis=1))
-        patterns, which = np.unique(unknown[some], axis=0, return_inverse=True)
-        for number, gone in enumerate(patterns):
-            here, lost, rest = some[which.ravel() == number], np.flatnonzero(gone), np.flatnonzero(~gone)
-            known = errors[np.ix_(here, rest)] - self.mean[rest]
-            across = np.linalg.solve(self.precision[np.ix_(lost, lost)], self.precision[np.ix_(lost, rest)])
-            errors[np.ix_(here, lost)] = self.mean[lost] - known @ across.T
+        for here, gone in alike(unknown):
+            lost, rest = np.flatnonzero(gone), np.flatnonzero(~gone)
+            known = errors[here][:, rest] - self.mean[rest]
+            inverse = self.precision[lost]
+            errors[here[:, None], lost] = (
+                self.mean[lost] - known @ np.linalg.solve(inverse[:, lost], inverse[:, rest]).T
+            )
         return errors
 
     def contributions(self, scene: Scene) -> Array:

@@ -205,7 +205,9 @@ def look_at_windows(
         whole[i] = _scale(windows[i], vectors[0], vectors[1], rows)
         if not whole[i]:
             continue
-        _look_at_channels(rows, last, given[i : i + 1], vectors, line, usual, whitening, room[0], errors, lively, parts[0])
+        _look_at_channels(
+            rows, last, given[i : i + 1], vectors, line, usual, whitening, room[0], errors, lively, parts[0]
+        )
         # errors that do not go together; the shape of the only channel
         for c in range(channels):
             room[0, c] = errors[0, c] - mean[c]
@@ -270,7 +272,7 @@ def look_at_modes(
     usual: Array,
     whitening: Array,
     patterns: Array,
-    calendar: bool,  # whether the time of day counts
+    calendar: Array,  # (1,): 1 where the time of day counts
     holidays: Array,  # days since 1970
     weights: Array,  # (2, 4 C, C): of the regressions of levels and of activities
     intercepts: Array,  # (2, C)
@@ -296,13 +298,15 @@ def look_at_modes(
     errors, beside, lively = np.empty((1, channels)), np.empty((1, channels)), np.empty((1, channels))
     for i in range(n):
         clock = windows[i, length - 1, channels] if windows.shape[2] > channels else np.nan
-        whole[i] = _scale(windows[i], vectors[0], vectors[1], rows) and not (calendar and np.isnan(clock))
+        whole[i] = _scale(windows[i], vectors[0], vectors[1], rows) and not (calendar[0] and np.isnan(clock))
         if not whole[i]:
             continue
-        _look_at_channels(rows, last, given[i : i + 1], vectors, line, usual, whitening, room[0], errors, lively, parts[0])
+        _look_at_channels(
+            rows, last, given[i : i + 1], vectors, line, usual, whitening, room[0], errors, lively, parts[0]
+        )
         summaries(rows, last, switches, LEAST_STEP, inputs)
         minute, weekday = -1.0, -1.0
-        if calendar:
+        if calendar[0]:
             day = np.floor(clock / DAY)
             minute, weekday = np.floor((clock % DAY) / 60.0), (day + 3) % WEEKDAYS
             for holiday in holidays:
@@ -313,7 +317,7 @@ def look_at_modes(
             _clear(room[0])
             _clear(expected[0])
             _add_product(inputs[0, :past], weights[k], room[0])
-            walk(inputs, *forests[k], expected)
+            walk(inputs, expected, *forests[k])
             for c in range(channels):
                 away = inputs[0, 3 * channels * k + c] - (room[0, c] + intercepts[k, c]) - expected[0, c]
                 signed[k, c] = away / spread[k, cell, c]
@@ -334,7 +338,8 @@ def answers(prism: Prism, windows: Array) -> Array:
     whole = np.empty(len(windows), dtype=np.bool_)
     given = NO_ERRORS if prism.forecaster_ is None else _errors(prism, windows)
     look = look_at_modes if prism._modes else look_at_windows
-    look(windows, given, *prism._windowed, prism.ordinary_, prism.levels_, prism.exponents_, EDGES, NOTHING, whole, points)
+    now = (prism.ordinary_, prism.levels_, prism.exponents_, EDGES, NOTHING, whole, points)
+    look(*(windows, given, *prism._windowed, *now))
     if not np.logical_and.reduce(whole):
         points[~whole] = _by_views(prism, windows[~whole])
     return points
@@ -369,7 +374,7 @@ def _learned(prism: Prism) -> tuple[Any, ...]:
         stacked = (np.stack([view.arrays()[name] for view in modes]) for name in ("weights", "intercepts", "spread"))
         forests = tuple(view._forest.columns for view in modes)
         switches = modes[0].switches.astype(np.int64)
-        return (*both, prism.knows_calendar, modes[0].holidays, *stacked, forests, WITH_MODES, switches, modes[0].units)
+        return (*both, modes[0].calendar, modes[0].holidays, *stacked, forests, WITH_MODES, switches, modes[0].units)
     switched = prism._transitions
     switches, units = (NO_SWITCHES, NO_UNITS) if switched is None else (switched.channels, switched.units)
     return (
