@@ -9,6 +9,7 @@ A verb's module is imported when the verb is typed, and imports the heavy parts 
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 from importlib import import_module
@@ -221,12 +222,16 @@ def _refused(sentence: str, *, whole: bool) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; ``arguments`` default to the process's own."""
     words = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        gc.set_threshold(
+            100_000
+        )  # imports make many objects that stay; looking for garbage among them is a tenth of a short run
     if words in ([], ["--help"], ["-h"]):
         sys.stdout.write(overview() + "\n")
         sys.exit(0 if words else 2)
     try:
         words = take_imports(words)
-        build(words[0] if words[0] in {**VERBS, **installed_verbs()} else None)(args=words)
+        build(words[0] if words[0] in VERBS or words[0] in installed_verbs() else None)(args=words)
     except TisatError as error:
         _refused(sentence_of(error), whole=arguments is None)
     except BrokenPipeError:

@@ -17,7 +17,6 @@ def plain(column: Any) -> Any:
     ([1.0, nan], [datetime.datetime(1970, 1, 1, 0, 0), None])
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -25,6 +24,8 @@ def plain(column: Any) -> Any:
     if times:
         unit, column = column.type.unit, column.cast(pa.int64())
     if column.null_count:
-        column = pc.fill_null(column, np.iinfo(np.int64).min if times else float("nan"))
+        column = column.fill_null(
+            np.iinfo(np.int64).min if times else float("nan")
+        )  # imports pyarrow.compute, which takes a while
     values = np.from_dlpack(column)
     return values.view(f"datetime64[{unit}]") if times else values
