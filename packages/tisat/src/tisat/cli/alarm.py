@@ -7,7 +7,7 @@ import shlex
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,10 +23,49 @@ if TYPE_CHECKING:
     from tisat.alarms import Alarm, Alarms
     from tisat.batch import MachineAlarms
     from tisat.gap_filling import Silence
+    from tisat.series import Series
+    from tisat.utils.types import Array
 
-PICTURES = (".png", ".svg", ".pdf")
 MOST = 20  # alarms in the printed table
 LEAST = 0.005  # a share below it is not worth a word
+
+
+@dataclass(frozen=True)
+class AlarmOutputs:
+    """The files that alarms are written to, and how many channels they show."""
+
+    out: Annotated[Path | None, typer.Option(help="Write the alarms here: .csv, .parquet or .jsonl.")] = None
+    picture: Annotated[Path | None, typer.Option(help="Draw them here: .png, .svg or .pdf.")] = None
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page here to look at, zoom and send on: one file, no network.")
+    ] = None
+    shown: Annotated[int, typer.Option("--show-channels", help="Channels to draw and to name.", min=0)] = 3
+
+    def check(self, inputs: Sequence[str | Path], *, overwrite: bool) -> None:
+        """Refuse files that are there already or are read."""
+        outputs = {"--out": self.out, "--picture": self.picture, "--html": self.html}
+        check_outputs(outputs, inputs=inputs, overwrite=overwrite)
+
+    def write(self, alarms: Alarms, series: Series, expected: tuple[Array, Array] | None, command: str) -> None:
+        """Write the table, the picture and the page of one series, each where it was asked for."""
+        if self.out is not None:
+            alarms.write(self.out)
+        if self.picture is not None:
+            save_figure(alarms.plot(series, channels=self.shown), self.picture)
+        if self.html is not None:
+            from tisat.persistence.model_file import write_bytes
+            from tisat.plotting.alarm_page import alarm_page
+
+            write_bytes(self.html, alarm_page(alarms, series, expected=expected, command=command).encode())
+
+    def report(self, alarms: Alarms, name: str, notes: Sequence[str], *, json: bool) -> None:
+        """Print the alarms of one series, as a table or as JSON."""
+        if json:
+            print_json(document_of(alarms))
+            return
+        show_alarms(alarms, name, notes, shown=self.shown)
+        if self.html is not None:
+            typer.echo(f"page written to {self.html}", err=True)
 
 
 @reads_files
@@ -38,12 +77,7 @@ def alarm(
     overrides: Overrides = Overrides(),
     fleet_budget: FleetBudget = None,
     tolerance: Tolerance = Tolerance(),
-    out: Annotated[Path | None, typer.Option(help="Write the alarms here: .csv, .parquet or .jsonl.")] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw them here: .png, .svg or .pdf.")] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="Write a page here to look at, zoom and send on: one file, no network.")
-    ] = None,
-    shown: Annotated[int, typer.Option("--show-channels", help="Channels to draw and to name.", min=0)] = 3,
+    outputs: AlarmOutputs = AlarmOutputs(),
     suppress: Annotated[
         list[str] | None,
         typer.Option(
@@ -66,17 +100,15 @@ def alarm(
     from tisat.persistence.model_file import write_bytes
     from tisat.watch import Watch
 
-    outputs = {"--out": out, "--picture": picture, "--html": html}
-    check_outputs(outputs, inputs=[*files, model], overwrite=overwrite)
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
+    outputs.check([*files, model], overwrite=overwrite)
+    html = outputs.html
     rules = [Suppression.parse(one) for one in suppress or ()]
     loaded = None if model.is_dir() else Watch.load(model)
     reading = {**(reading_of(model) if loaded is None else loaded.reading), **(how or {})}
     machines = find_machines(files, reading)
     overrides = replace(overrides, budget=budget_of(overrides.budget, fleet_budget, len(machines)))
     if len(machines) > 1:
-        if picture is not None:
+        if outputs.picture is not None:
             raise ParameterError(f"--picture draws one machine. Got {len(machines)}; --html draws them all.")
         job = AlarmEach(str(model), vars(tolerance), overrides.settings, how or {}, drawn=html is not None)
         results = list(where.each(job, machines))
@@ -89,7 +121,7 @@ def alarm(
 
             command = f"tisat alarm {' '.join(shlex.quote(Path(file).name) for file in files)} --model {model.name}"
             write_bytes(html, fleet_page(results, budget=words, command=command).encode())
-        _fleet(results, out=out, json=json, words=words)
+        _fleet(results, out=outputs.out, json=json, words=words)
         if html is not None:
             typer.echo(f"page written to {html}", err=True)
         return
@@ -101,28 +133,17 @@ def alarm(
         alarms = watch.alarms(series, **vars(tolerance))
         if rules:
             alarms = alarms.suppress(*(Suppression.parse(one, channels=watch.channels) for one in suppress or ()))
-    if out is not None:
-        alarms.write(out)
-    if picture is not None:
-        save_figure(alarms.plot(series, channels=shown), picture)
+    checked, expected = series, None
     if html is not None:
-        from tisat.plotting.alarm_page import alarm_page
         from tisat.plotting.charts import rows_drawn
         from tisat.watch.protocols import check_series
 
         checked = check_series(watch.detector, series, ignore_extra=tolerance.ignore_extra)
-        command = f"tisat alarm {Path(files[0]).name} --model {model.name}"
         expected = watch.detector.expected(checked, at=rows_drawn(len(checked)))
-        page = alarm_page(alarms, checked, expected=expected, command=command)
-        write_bytes(html, page.encode())
-    if json:
-        print_json(document_of(alarms))
-        return
+    outputs.write(alarms, checked, expected, f"tisat alarm {Path(files[0]).name} --model {model.name}")
     moved = [str(alarms.movement)] if alarms.movement is not None and alarms.movement.moved else []
     notes = [*moved, *series.notes, *alarms.calibration.notes, *(str(warning.message) for warning in caught)]
-    show_alarms(alarms, series.name, notes, shown=shown)
-    if html is not None:
-        typer.echo(f"page written to {html}", err=True)
+    outputs.report(alarms, series.name, notes, json=json)
 
 
 def document_of(found: Alarms) -> JsonDict:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tisat.cli.machines import read_machines
+from tisat.cli.machines import read_machine
 from tisat.cli.options import How, Period, Rule, RuleSet, reading_text, reads_files, rule_of
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs
@@ -38,18 +38,14 @@ def backtest(
 ) -> None:
     """Walk forward through history: fit on the rows before, raise the alarms of the rows after, fit again."""
     check_outputs({"--html": html}, inputs=[file], overwrite=overwrite)
-    from tisat.errors import InputError
     from tisat.persistence.model_file import write_bytes
     from tisat.plotting.backtest_page import backtest_page
     from tisat.watch.walk_forward import backtest as walk
 
-    machines = read_machines([file], dict(how or {}))
-    if len(machines) != 1:
-        raise InputError(f"tisat backtest must be given the file of one machine. Got {len(machines)} in {file!r}.")
     settings: Params = {} if period is None else {"period": period}
     if rule is not None or rule_set:
         settings["rule"] = rule_of(rule, rule_set)
-    series = next(iter(machines.values()))
+    series = read_machine(file, how or {}, verb="backtest")
     result = walk(series, train=train, refit=refit, budget=budget, budgets=what_if, detector=detector, **settings)
     if html is not None:
         said = f"tisat backtest {shlex.quote(file)} --train {shlex.quote(train)} --refit {shlex.quote(refit)}"

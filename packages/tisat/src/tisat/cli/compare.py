@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from tisat.cli.machines import read_machines
+from tisat.cli.machines import read_machine
 from tisat.cli.options import How, Period, reads_files
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.utils.types import Params
-
-PICTURES = (".png", ".svg", ".pdf")
 
 
 @reads_files
@@ -39,16 +37,10 @@ def compare(
     """
     from tisat.detectors.compared import HONEST
     from tisat.detectors.compared import compare as side_by_side
-    from tisat.errors import InputError, ParameterError
 
     check_outputs({"--picture": picture}, inputs=[file], overwrite=overwrite)
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
-    machines = read_machines([file], dict(how or {}))
-    if len(machines) != 1:
-        raise InputError(f"tisat compare must be given the file of one machine. Got {len(machines)} in {file!r}.")
     settings: Params = {} if period is None else {"period": period}
-    series = next(iter(machines.values()))
+    series = read_machine(file, how or {}, verb="compare")
     result = side_by_side(series, detector or None, budget=budget, n_faults=faults, **settings)
     if picture is not None:
         save_figure(result.plot(), picture)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 SEVERAL = 3  # channels with the same advice, from which on it is said once
 SHORT = 20  # letters; shorter advice stays in the table
-PICTURES = (".png", ".svg", ".pdf")
 
 
 @reads_files
@@ -38,8 +37,6 @@ def look(
     from tisat.errors import ParameterError
 
     check_outputs({"--picture": picture}, inputs=[file], overwrite=overwrite)
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
     machines = read_machines([file], how or {})
     if picture is not None and len(machines) > 1:
         raise ParameterError(f"--picture draws one machine. Got {len(machines)}; give one file.")

@@ -50,6 +50,14 @@ def read_machines(paths: Sequence[str | Path], how: How, *, jobs: int = 1) -> di
     return machines
 
 
+def read_machine(file: str, how: How, *, verb: str) -> Series:
+    """Read the one series of a file; a file of several machines is refused."""
+    machines = read_machines([file], how)
+    if len(machines) != 1:
+        raise InputError(f"tisat {verb} must be given the file of one machine. Got {len(machines)} in {file!r}.")
+    return next(iter(machines.values()))
+
+
 def _read_one(file: Path, how: How) -> dict[str, Series]:
     from tisat.datasets.user_files import read_series
 

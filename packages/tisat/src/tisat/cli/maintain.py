@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tisat.cli.machines import SUFFIX, Where, read_machines, reading_of, refuse_failed
+from tisat.cli.machines import SUFFIX, Where, read_machine, read_machines, reading_of, refuse_failed
 from tisat.cli.options import How, Model, reads_files
 from tisat.cli.output import JsonFlag, print_json
 from tisat.cli.output_files import Overwrite, check_outputs
@@ -145,10 +145,7 @@ def label(
 
     check_outputs({"--out": out}, inputs=[alarms, file, model], overwrite=overwrite)
     watch = Watch.load(model)
-    machines = read_machines([file], {**watch.reading, **(how or {})})
-    if len(machines) != 1:
-        raise InputError(f"tisat label must be given the file of one machine. Got {len(machines)} in {file!r}.")
-    series = next(iter(machines.values()))
+    series = read_machine(file, {**watch.reading, **(how or {})}, verb="label")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         alarms_now = watch.alarms(series)

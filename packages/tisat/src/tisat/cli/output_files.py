@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tisat.errors import InputError
+from tisat.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+PICTURES = (".png", ".svg", ".pdf")
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that are there already.")]
 
 
@@ -48,6 +49,8 @@ def check_outputs(
         before[option] = path
         if any(_same(path, file) for file in read) or is_standard_input(path):
             raise InputError(f"{option} must not be a file that is read here. Got {str(path)!r}; give another name.")
+        if option.startswith("--picture") and path.suffix.lower() not in PICTURES:
+            raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(path)!r} instead.")
         if not overwrite and path.is_file() and path.stat().st_size:
             raise InputError(
                 f"{option} must be a new file. {str(path)!r} is there already; to replace it: --overwrite."
