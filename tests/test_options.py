@@ -190,7 +190,7 @@ def test_a_replay_takes_a_column_of_entities_or_a_pattern_of_them(tmp_path, monk
     assert counts["rows"]["enrolled"] == 2
     patterns = []
     monkeypatch.setattr(
-        "tisat_serve.folder.replay.stored", lambda data, *, match, start, stop: patterns.append(match) or []
+        "tisat_serve.folder.replay.stored_rows", lambda data, *, match, start, stop: patterns.append(match) or []
     )
     run("serve", "replay", "--model", tmp_path / "m.tisat", "--data", tmp_path, "--match", "pump-*")
     assert patterns == ["pump-*"]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from benchmark.conftest import ROOT
 from tisat.cli import app
 from tisat.metrics.random_guess import random_guess
-from tisat_bench.cli.bench import _duration, _watching
+from tisat_bench.cli.bench import _duration, _progress_line
 from tisat_bench.figures import adjusted_figures, differences, random_baseline_figures, rule_differences
 from tisat_bench.frozen import FILES, read_frozen, write_frozen
 from tisat_bench.plots import sweep_group
@@ -77,13 +77,13 @@ def progress(done, failed=0):
 
 
 def test_a_terminal_has_a_live_line_and_a_log_a_line_now_and_then(terminal, capsys):
-    with _watching(40) as log:
+    with _progress_line(40) as log:
         for done in range(10):
             log(progress(done))
     assert len(capsys.readouterr().err.splitlines()) == 5, "every second of forty is another twentieth"
 
     screen = terminal()
-    with _watching(40) as show:
+    with _progress_line(40) as show:
         show(progress(4, failed=1))
     assert "1 failed" in screen.getvalue()
     assert "running 3: a; b" in screen.getvalue()

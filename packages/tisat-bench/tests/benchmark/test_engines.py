@@ -96,12 +96,12 @@ def test_the_start_of_a_worker_does_not_count(task_of):
             pass
 
     worker = _Worker(None, Pipe())
-    worker.give(task_of(), 5.0)
+    worker.assign(task_of(), 5.0)
     assert worker.deadline == float("inf")  # it has not said that it is there
-    worker.begin(5.0)
+    worker.mark_ready(5.0)
     assert worker.deadline < float("inf")
     worker.deadline = 0.0
-    worker.give(task_of(), 5.0)  # the next task begins at once
+    worker.assign(task_of(), 5.0)  # the next task begins at once
     assert 0.0 < worker.deadline < float("inf")
 
 

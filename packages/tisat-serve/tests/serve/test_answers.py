@@ -141,7 +141,7 @@ def test_a_listener_hears_what_happens_and_one_that_falls_behind_the_newest(serv
         stream = answer.body_iterator
         assert await anext(stream) == b": hello\n\n"
         for number in range(3):
-            events.tell({"what": "alarm", "number": number})
+            events.publish({"what": "alarm", "number": number})
         heard = [await anext(stream), await anext(stream)]
         real = asyncio.wait_for
 
@@ -158,7 +158,7 @@ def test_a_listener_hears_what_happens_and_one_that_falls_behind_the_newest(serv
     assert [json.loads(one.split(b"data: ")[1])["number"] for one in heard] == [1, 2], "the oldest is let go"
     assert heard[0].startswith(b"event: alarm\n")
     assert not events.queues
-    events.tell({"what": "nobody listens"})
+    events.publish({"what": "nobody listens"})
     monkeypatch.setattr(front, "LISTENERS", 0)
     assert asyncio.run(events.listen(None)).status_code == 503
 

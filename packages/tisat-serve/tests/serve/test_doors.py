@@ -17,7 +17,7 @@ from serve.receivers import Receiver
 from serve.test_sinks_sources import until
 from tisat_serve.api.app import make_app
 from tisat_serve.cli.serve import app
-from tisat_serve.folder.replay import replay, stored
+from tisat_serve.folder.replay import replay, stored_rows
 from tisat_serve.security import Tokens
 from tisat_serve.service import Service
 from tisat_serve.sinks.outbox import Apprise, Outbox, Webhook
@@ -120,11 +120,11 @@ def test_replay_says_what_the_service_said(engine_in, watch, tmp_path):
         engine.ingest(request)
     service = Service(engine)
     engine.close()
-    found, counts = replay(watch, stored(tmp_path))
+    found, counts = replay(watch, stored_rows(tmp_path))
     book = [one for one in service.view.alarms() if one.sort == "statistic"]
     assert sorted(one.id for one in found) == sorted(one.id for one in book), "the same alarms, by their ids"
     assert counts["ok"] + counts["warming up"] == 4 * 200
-    later, _ = replay(watch, stored(tmp_path, match="e[23]", start=START + 6000.0))
+    later, _ = replay(watch, stored_rows(tmp_path, match="e[23]", start=START + 6000.0))
     assert not [one for one in later if one.entity == "e1"]
 
 

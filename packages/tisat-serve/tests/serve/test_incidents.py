@@ -345,16 +345,16 @@ def test_a_threshold_that_avoids_nothing_is_not_proposed_by_itself(filled, monke
     from dataclasses import replace
 
     people, view = filled.feedback, filled.view
-    made, group, number = people._made("a", "", None)
+    made, group, number = people._make_proposal("a", "", None)
     useless = replace(made, avoided=0)
     lower = replace(made, avoided=1, after=replace(made.after, threshold=0.9 * made.before.threshold))
     good = replace(made, avoided=1, after=replace(made.after, threshold=1.1 * made.before.threshold))
     monkeypatch.setattr("tisat_serve.feedback.operator.ENOUGH_FALSE", 1)
     alarm = view.alarms(entity="a", sort="statistic")[0]
     for proposal, offered in ((useless, 0), (lower, 0), (good, 1)):
-        monkeypatch.setattr(people, "_made", lambda *_, proposal=proposal: (proposal, group, number))
+        monkeypatch.setattr(people, "_make_proposal", lambda *_, proposal=proposal: (proposal, group, number))
         people.label(alarm.id, "false", author="eva")
         assert len([one for one in view.proposals(state="open") if one.kind == "threshold"]) == offered
-    monkeypatch.setattr(people, "_made", lambda *_: (lower, group, number))
+    monkeypatch.setattr(people, "_make_proposal", lambda *_: (lower, group, number))
     asked = people.propose(entity="a", author="eva", reason="too many")
     assert asked.sentences[0] == "A lower threshold is more sensitive: there would be more alarms, not fewer."

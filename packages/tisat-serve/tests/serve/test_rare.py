@@ -27,7 +27,7 @@ from tisat_serve.engine.row_encoding import unpack_body, unpack_brief
 from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.folder.archive import briefs_of, rows_of
 from tisat_serve.folder.forgetting import forget_old
-from tisat_serve.folder.replay import stored
+from tisat_serve.folder.replay import stored_rows
 from tisat_serve.reload import apply
 from tisat_serve.service import BusyError, Service
 from tisat_serve.sinks.alertmanager import Alertmanager
@@ -155,7 +155,7 @@ def test_a_store_of_the_future_and_one_that_is_none_are_refused(tmp_path):
     with pytest.raises(InputError, match="Got 99: it belongs to another tisat"):
         Store(tmp_path / "b")
     with pytest.raises(InputError, match="must hold a store of tisat serve"):
-        list(stored(tmp_path))
+        list(stored_rows(tmp_path))
 
 
 def test_entities_move_only_where_they_can(engine_in, tmp_path):
@@ -227,7 +227,7 @@ def test_trouble_is_said_once_and_tried_again(engine_in, tmp_path, monkeypatch):
         part._run()
         return part
 
-    manager = watched(Alertmanager("am", "http://127.0.0.1:1", every=1.0), "tell", 3)
+    manager = watched(Alertmanager("am", "http://127.0.0.1:1", every=1.0), "send_alerts", 3)
     assert (manager.failed, manager.report()["failed"]) == (3, 3)
     assert [one for one in said if one.startswith("am: ")] == ["am: the alarms could not be told to http://127.0.0.1:1: OSError: no answer"]  # fmt: skip
     query = watched(PromQL(name="p", url="http://127.0.0.1:1", queries={"a": "b"}), "cycle", 2)

@@ -10,7 +10,7 @@ import pytest
 from tisat import metrics
 from tisat.errors import InputError, ParameterError
 from tisat.metrics.alarm_counts import raise_times
-from tisat.metrics.baselines import held
+from tisat.metrics.baselines import rolling_maximum
 from tisat.metrics.evaluation import baseline_scores
 from tisat.metrics.spd import process_points
 from tisat.metrics.windows import LONGEST, windows_of
@@ -113,7 +113,7 @@ def test_in_time_a_score_is_held_for_half_of_delta_max(delta_max):
     scores = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3.5])
     windows = windows_of(Y, f"{delta_max}s", timestamps=stamps)
     recent = [[s for s in range(t + 1) if s == t or stamps[t] - stamps[s] < delta_max / 2] for t in range(10)]
-    assert held(scores, windows).tolist() == [scores[each].max() for each in recent]
+    assert rolling_maximum(scores, windows).tolist() == [scores[each].max() for each in recent]
 
 
 def test_days_are_counted_from_two_time_steps_on():

@@ -12,7 +12,7 @@ import naive
 from naive_vus import vus_2025
 from tisat import metrics
 from tisat.metrics.alarm_counts import raise_times
-from tisat.metrics.baselines import PROBABILITIES, _expected_false_alarms, held
+from tisat.metrics.baselines import PROBABILITIES, _expected_false_alarms, rolling_maximum
 from tisat.metrics.spd import points_of
 from tisat.metrics.windows import windows_of
 
@@ -357,4 +357,4 @@ def test_held_is_the_running_maximum(series, delta_max):
     values = np.nan_to_num(scores)
     width = max(delta_max // 2, 1)
     expected = [values[max(t - width + 1, 0) : t + 1].max() for t in range(len(values))]
-    assert held(values, windows_of(labels, delta_max)).tolist() == expected
+    assert rolling_maximum(values, windows_of(labels, delta_max)).tolist() == expected

@@ -23,9 +23,7 @@ def _needed(length: int, k: float) -> int:
 
 
 def pa_k_precision_recall(y_true: Labels, y_score: Scores, *, threshold: float, k: float) -> PrecisionRecall:
-    """PA%K precision, recall and F1 at a threshold.
-
-    Warning: for small ``k`` random guessing wins under this score.
+    """PA%K precision, recall and F1 at a threshold. Warning: for small ``k`` random guessing wins under this score.
 
     Parameters
     ----------
@@ -95,9 +93,7 @@ def _parts(y: Flags, s: Array) -> tuple[list[Array], list[int], Array]:
 
 
 def best_pa_k_f1(y_true: Labels, y_score: Scores, *, k: float) -> PrecisionRecall:
-    """The best PA%K F1 over all thresholds: an oracle's.
-
-    Warning: for small ``k`` random guessing wins under this score.
+    """The best PA%K F1 over all thresholds: an oracle's. Warning: for small ``k`` random guessing wins under this score.
 
     Its floor for k = 0 is :func:`tisat.metrics.best_random_guess`, for k = 100 always on: 2r / (1 + r) at anomaly rate r.
 

@@ -1,6 +1,4 @@
-"""Adjusted instance-based precision, recall and F1.
-
-Warning: random guessing wins under these scores.
+"""Adjusted instance-based precision, recall and F1. Warning: random guessing wins under these scores.
 
 "Point adjustment": one alarm anywhere inside an event turns every row of it into a true positive, while a false alarm costs one
 row. The longer the events, the closer a random baseline gets to 1 (see :func:`tisat.metrics.random_guess`). They are here to
@@ -47,9 +45,7 @@ def _best(parts: Sequence[tuple[Array, Integers, Array]]) -> PrecisionRecall:
 
 
 def adjusted_precision_recall(y_true: Labels, y_score: Scores, *, threshold: float) -> PrecisionRecall:
-    """Point-adjusted precision, recall and F1 at a threshold.
-
-    Warning: random guessing wins under this score.
+    """Point-adjusted precision, recall and F1 at a threshold. Warning: random guessing wins under this score.
 
     An alarm with probability 0.01 at every row has F1 0.96 on the labels of SWaT. Compare with
     :func:`tisat.metrics.random_guess`, and report :func:`tisat.metrics.spd_score` instead.
@@ -87,9 +83,7 @@ def adjusted_precision_recall(y_true: Labels, y_score: Scores, *, threshold: flo
 
 
 def best_adjusted_f1(y_true: Labels, y_score: Scores) -> PrecisionRecall:
-    """The best point-adjusted F1 over all thresholds.
-
-    Warning: random guessing wins under this score.
+    """The best point-adjusted F1 over all thresholds. Warning: random guessing wins under this score.
 
     Twice flattered: by the adjustment, and by a threshold chosen with the labels (an oracle's). Its floor is
     :func:`tisat.metrics.best_random_guess`.
