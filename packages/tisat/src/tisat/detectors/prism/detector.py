@@ -323,7 +323,7 @@ class Prism(Deviating, Detector):
         """Look through these views: through all, or without those that mode views replace."""
         self._views = views
         self._fault_patterns = None
-        self._windowed: tuple[Any, ...] | None = None  # what single windows are looked at with
+        self._windowed: tuple[object, ...] | None = None  # what single windows are looked at with
         self._heard = [name for name in views if "mode" not in views or name not in REPLACED]
         self._places = [list(views).index(name) for name in self._heard]
         self._listened = [(place, views[name]) for place, name in zip(self._places, self._heard, strict=True)]

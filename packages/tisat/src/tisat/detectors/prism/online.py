@@ -6,8 +6,8 @@ coming back to Python, and each sum has the same order for one window and for ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -105,6 +105,13 @@ def _cell(rows: Array, switches: Integers, edges: Array) -> int:  # pragma: no c
 
 
 @compiled()
+def _spare(channels: int) -> tuple[Array, Flags, Array, Array, Array]:  # pragma: no cover - compiled
+    """Room for :func:`_look_at_channels`, taken once for all windows."""
+    steps, needed = np.empty((STEPS + LAGS, channels)), np.empty(STEPS, dtype=np.bool_)
+    return steps, needed, np.empty((STEPS, LAGS + 1, channels)), np.empty((1, LAGS, channels)), np.empty((1, channels))
+
+
+@compiled()
 def _look_at_channels(
     rows: Array,
     at: Integers,  # (1,): the last row
@@ -113,6 +120,7 @@ def _look_at_channels(
     line: Array,
     usual: Array,
     whitening: Array,
+    spare: tuple[Array, Flags, Array, Array, Array],
     room: Array,  # (C,)
     errors: Array,  # (1, C)
     lively: Array,  # (1, C)
@@ -120,8 +128,7 @@ def _look_at_channels(
 ) -> None:  # pragma: no cover - compiled
     """The views of each channel by itself: error, activity and rhythm."""
     channels = line.shape[1]
-    steps, needed = np.empty((STEPS + LAGS, channels)), np.empty(STEPS, dtype=np.bool_)
-    tens, echoes, summed = np.empty((STEPS, LAGS + 1, channels)), np.empty((1, LAGS, channels)), np.empty((1, channels))
+    steps, needed, tens, echoes, summed = spare
     spread, active, active_spread = vectors[4], vectors[7], vectors[8]
     if len(given) == 0:
         line_forecasts(rows, at, line, vectors[2], vectors[3], errors)
@@ -201,12 +208,13 @@ def look_at_windows(
     errors, beside, lively = np.empty((1, channels)), np.empty((1, channels)), np.empty((1, channels))
     signed, calm = np.empty(channels), np.empty((0, channels))
     mean, still, constant, related, related_spread = vectors[5], vectors[6], vectors[9], vectors[10], vectors[11]
+    spare = _spare(channels)
     for i in range(n):
         whole[i] = _scale(windows[i], vectors[0], vectors[1], rows)
         if not whole[i]:
             continue
         _look_at_channels(
-            rows, last, given[i : i + 1], vectors, line, usual, whitening, room[0], errors, lively, parts[0]
+            rows, last, given[i : i + 1], vectors, line, usual, whitening, spare, room[0], errors, lively, parts[0]
         )
         # errors that do not go together; the shape of the only channel
         for c in range(channels):
@@ -296,13 +304,14 @@ def look_at_modes(
     rows, room, inputs = np.empty((length, channels)), np.empty((2, channels)), np.empty((1, past + len(switches) + 3))
     parts, expected, signed = np.zeros((1, views, channels)), np.empty((1, channels)), np.empty((2, channels))
     errors, beside, lively = np.empty((1, channels)), np.empty((1, channels)), np.empty((1, channels))
+    spare = _spare(channels)
     for i in range(n):
         clock = windows[i, length - 1, channels] if windows.shape[2] > channels else np.nan
         whole[i] = _scale(windows[i], vectors[0], vectors[1], rows) and not (calendar[0] and np.isnan(clock))
         if not whole[i]:
             continue
         _look_at_channels(
-            rows, last, given[i : i + 1], vectors, line, usual, whitening, room[0], errors, lively, parts[0]
+            rows, last, given[i : i + 1], vectors, line, usual, whitening, spare, room[0], errors, lively, parts[0]
         )
         summaries(rows, last, switches, LEAST_STEP, inputs)
         minute, weekday = -1.0, -1.0
@@ -337,7 +346,7 @@ def answers(prism: Prism, windows: Array) -> Array:
     points = np.empty((len(windows), len(prism._views) + 3 * prism.n_channels_ + 1))
     whole = np.empty(len(windows), dtype=np.bool_)
     given = NO_ERRORS if prism.forecaster_ is None else _errors(prism, windows)
-    look = look_at_modes if prism._modes else look_at_windows
+    look: Callable[..., None] = look_at_modes if prism._modes else look_at_windows
     now = (prism.ordinary_, prism.levels_, prism.exponents_, EDGES, NOTHING, whole, points)
     look(*(windows, given, *prism._windowed, *now))
     if not np.logical_and.reduce(whole):
@@ -357,7 +366,7 @@ def _errors(prism: Prism, windows: Array) -> Array:
     return np.concatenate([prism._errors(one, np.array([len(one) - 1])) for one in rows])
 
 
-def _learned(prism: Prism) -> tuple[Any, ...]:
+def _learned(prism: Prism) -> tuple[object, ...]:
     """The arrays of the model in the order of :func:`look_at_windows` or :func:`look_at_modes`."""
     known: dict[str, Mapping[str, AnyArray]] = {name: view.arrays() for name, view in prism._views.items()}
     errors, joint, near, active = (known[name] for name in ("error", "joint", "neighbour", "activity"))
@@ -370,7 +379,7 @@ def _learned(prism: Prism) -> tuple[Any, ...]:
     patterns = np.ascontiguousarray(prism._patterns_of_faults().T)
     both = (vectors, prism.weights_, echo["usual"], echo["whitening"], patterns)
     if prism._modes:
-        modes: Any = prism._modes
+        modes = prism._modes
         stacked = (np.stack([view.arrays()[name] for view in modes]) for name in ("weights", "intercepts", "spread"))
         forests = tuple(view._forest.columns for view in modes)
         switches = modes[0].switches.astype(np.int64)
