@@ -244,3 +244,15 @@ def test_a_stop_that_training_has_seen_is_louder_in_no_view_than_calm_rows_are(w
     assert (watch.detector._views["mode"].units[0] > 2.0).any()
     assert (watch.detector._views["mode"].units[-1] == 1.0).all()
     assert EDGES[-1] <= modes.LONG
+
+
+def test_the_activity_of_a_channel_that_switches_is_not_scored_by_mode(watch, plant):
+    """It falls in the one row in which the switch leaves the window, which a sample of the rows does not tell."""
+    detector = watch.detector
+    view, rows = detector._views["mode activity"], detector._scaled(np.asarray(plant.test.values))
+    scene = detector._scene(rows, np.arange(100, len(rows)), None)
+    deviations = np.abs(view.deviations(scene))
+    switches = view.switches.astype(int)
+    assert len(switches)
+    assert deviations[:, switches].max() < 1e-6
+    assert np.delete(deviations, switches, axis=1).max() > 1.0

@@ -41,6 +41,7 @@ BLOCKS = 12  # of training rows, every third held out to decide
 TESTED = 16  # channels of which it is found out whether they get trees
 HELPS = 0.75  # the ratio of errors, a geometric mean over channels, from which on the views are taken
 USED = 0.9  # the ratio that is worth trees for one channel
+NOT_SCORED = 1e9  # a spread at which nothing is a deviation
 
 
 @compiled()
@@ -248,7 +249,8 @@ class ModeActivity(Mode):
     """Squared deviation of the logarithm of each channel's activity over 20 rows from what is expected in the present mode.
 
     Sees: a sensor that is stuck while the rest moves, a channel that is unusually noisy for its mode, hunting control.
-    Blind to: levels and drifts.
+    Blind to: levels and drifts; channels that switch, which the activity view scores. Theirs falls in one row when a
+    switch leaves the window, and no expectation learned from a sample of the rows says in which.
     """
 
     name = "mode activity"
@@ -258,6 +260,11 @@ class ModeActivity(Mode):
         name: sizes for name, sizes in Mode.learned.items() if name not in ("units", "limits")
     }
     least: ClassVar[float] = 0.1
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is normal of the channels that do not switch."""
+        super().fit(scenes)
+        self.spread[:, self.switches.astype(np.int64)] = NOT_SCORED
 
 
 MODES: dict[str, type[Mode]] = {view.name: view for view in (Mode, ModeActivity)}
