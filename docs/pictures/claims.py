@@ -1,4 +1,4 @@
-"""The chart of the claims page, from the frozen figures of the trained systems: how far each is from TiSAT's own line, with its interval.
+"""The chart of the claims page, from the frozen figures of the trained systems: how far each is from a ridge regression, with its interval.
 
 python docs/pictures/claims.py
 """
@@ -38,10 +38,12 @@ def main() -> None:
             axis.plot(100 * one.mean, place, "o", color=colour, markersize=4)
         axis.axvline(0.0, color=INK, linewidth=0.8)
         axis.set_title(dataset.upper(), fontsize=10, color=INK)
-        axis.set_xlabel("points of mean SPD from the line", fontsize=9)
+        axis.set_xlabel("points of mean SPD", fontsize=9)
         axis.tick_params(labelsize=8)
         axis.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_yticks(range(len(SYSTEMS)), SYSTEMS, fontsize=8)
+    figure.axes[0].set_yticks(
+        range(len(SYSTEMS)), [name.replace("TiSAT (paper)", "TiSAT's network") for name in SYSTEMS], fontsize=8
+    )
     figure.savefig(HERE / "claims.png", dpi=200, metadata={"Software": None})
 
 
