@@ -33,7 +33,8 @@ def compare(
 ) -> None:
     """Compare detectors on a file of normal rows: the budget on rows they have not seen, injected faults found, the cost.
 
-    There are no labels to be had: faults of seven kinds are put into the end of the file. It says how detectors do on these.
+    There are no labels to be had: faults of seven kinds are put into the end of the file, one at a time. One is found where an alarm is raised
+    that is not there without it, or where an alarm that is on names a channel of it. It says how detectors do on these.
     """
     from tisat.detectors.compared import HONEST
     from tisat.detectors.compared import compare as side_by_side

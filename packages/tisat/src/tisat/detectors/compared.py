@@ -1,7 +1,9 @@
 """Compare detectors on data of your own that has no labels: the budget on unseen rows, injected faults, and the cost.
 
 Each detector is fitted on the beginning of a normal series, behind the same rule and budget. On the end, which it has not seen, alarms are
-counted as they are, and again with faults of known kinds put in. It says how they do on *these* faults, not on those that will come.
+counted as they are. Faults of known kinds are then put in one at a time, each into rows that are otherwise as they were: no alarm of one fault
+is still on when the next begins. A fault is found where an alarm is raised at a row of it at which none is on without the fault, or where an
+alarm that is on names a channel of the fault. It says how detectors do on *these* faults, not on those that will come.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from sklearn.base import clone
 
+from tisat.alarms.alarms import Alarms
 from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.calibration import period_interval
 from tisat.datasets.synthetic import KINDS, SHORTEST_STRETCH, Fault, inject_faults
@@ -27,7 +30,7 @@ from tisat.utils.extras import require
 from tisat.utils.html import table
 from tisat.utils.palette import ALARM, LINE
 from tisat.utils.progress import progress
-from tisat.utils.types import JsonDict, Params
+from tisat.utils.types import Array, JsonDict, Params
 from tisat.utils.validation import check_integer, check_real
 from tisat.watch.protocols import CommonSettings, Scorer
 from tisat.watch.walk_forward import LEAD
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 SLOW = ("tisat",)  # suggestions that take minutes: compared where they are named
 LATE = 5  # rows after a fault within which an alarm still is about it
+BEFORE = 1000  # rows before a fault that a detector sees first: its warm-up
 HONEST = "Injected faults say how detectors do on these kinds; differences of one or two faults mean nothing."
 
 
@@ -152,6 +156,9 @@ def compare(
 ) -> DetectorComparison:
     """Compare detectors on a normal series: the budget met on unseen rows, injected faults found by kind, and the cost.
 
+    Each fault is put in alone. It is found where an alarm is raised at a row of it at which none is on without the fault, or
+    where an alarm that is on names a channel of it.
+
     Parameters
     ----------
     series : Series, array, dataframe or file path
@@ -191,17 +198,17 @@ def compare(
         )
     params_of = _chosen(whole[:cut], detectors)
     lead = min(LEAD, cut)
-    rounds = _with_faults(whole[cut:], fault_count, random_state)
+    injected = _injected(whole[cut:], fault_count, random_state)
     results = []
-    with progress("comparing", total=len(params_of) * (2 + len(rounds))) as bar:
+    with progress("comparing", total=len(params_of) * (2 + len(injected))) as bar:
         for name, detector in params_of.items():
             bar.advance(0, note=name)
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", CalibrationWarning)
-                    results.append(_compare_one(name, detector, whole, cut, lead, rounds, budget, settings, bar))
+                    results.append(_compare_one(name, detector, whole, cut, lead, injected, budget, settings, bar))
             except TisatError as error:
-                bar.advance(2 + len(rounds))
+                bar.advance(2 + len(injected))
                 results.append(ComparedDetector(name, trouble=str(error)))
     results.sort(key=lambda one: (bool(one.trouble), -one.found, one.false_alarms))
     asked = Watch("last-value", budget=budget, **settings)
@@ -229,8 +236,8 @@ def _chosen(train: Series, detectors: Sequence[str | Scorer] | None) -> Params:
     return params
 
 
-def _with_faults(tail: Series, wanted: int, seed: int) -> list[tuple[Series, tuple[Fault, ...]]]:
-    """Copies of the rows with faults of all kinds in each.
+def _injected(tail: Series, wanted: int, seed: int) -> list[tuple[Fault, Array]]:
+    """Faults of all kinds, each with the values of its rows.
 
     What is missing stays missing.
     """
@@ -243,14 +250,14 @@ def _with_faults(tail: Series, wanted: int, seed: int) -> list[tuple[Series, tup
             middle = np.nan_to_num(np.nanmedian(values, axis=0))
         values = np.where(np.isnan(filled), middle, filled)
     at_once = max(1, min(len(KINDS), wanted, len(tail) // SHORTEST_STRETCH))
-    rounds = []
+    injected = []
     for number in range(-(-wanted // at_once)):
         count = min(at_once, wanted - number * at_once)
-        clean = replace(tail, values=values, labels=None)  # with its time zone
-        faulty, faults = inject_faults(clean, n_faults=count, random_state=seed + number)
-        rows = np.where(missing, np.nan, faulty.values)
-        rounds.append((replace(tail, values=rows, labels=None), faults))
-    return rounds
+        faulty, faults = inject_faults(values, n_faults=count, random_state=seed + number)
+        for fault in faults:
+            rows = slice(fault.start, fault.stop)
+            injected.append((fault, np.where(missing[rows], np.nan, faulty.values[rows])))
+    return injected
 
 
 def _compare_one(
@@ -259,7 +266,7 @@ def _compare_one(
     whole: Series,
     cut: int,
     lead: int,
-    rounds: Sequence[tuple[Series, tuple[Fault, ...]]],
+    injected: Sequence[tuple[Fault, Array]],
     budget: BudgetLike | None,
     settings: CommonSettings,
     bar: Any,
@@ -269,18 +276,16 @@ def _compare_one(
     fitted = time.process_time() - begun
     bar.advance(note=name)
     begun = time.process_time()
-    clean = _alarm_rows(watch, whole[cut - lead : cut], whole[cut:])
+    raised = watch.alarms(whole[cut - lead :], any_period=True).raised
+    clean = raised[raised >= lead]
     spent = time.process_time() - begun
     bar.advance(note=name)
     kinds: dict[str, list[int]] = {}
-    for faulty, faults in rounds:
-        alarms = _alarm_rows(watch, whole[cut - lead : cut], faulty)
-        for fault in faults:
-            counted = kinds.setdefault(fault.kind, [0, 0])
-            # more alarms than the same rows have without the fault: what is raised anyway does not count
-            here = [int(((rows >= fault.start) & (rows < fault.stop + LATE)).sum()) for rows in (alarms, clean)]
-            counted[0] += here[0] > here[1]
-            counted[1] += 1
+    for fault, values in injected:
+        counted = kinds.setdefault(fault.kind, [0, 0])
+        begin, end = max(0, cut + fault.start - BEFORE), min(len(whole), cut + fault.stop + LATE)
+        counted[0] += _finds(watch, whole[begin:end], fault, values, cut + fault.start - begin)
+        counted[1] += 1
         bar.advance(note=name)
     rows = len(whole) - cut
     allowed = rows / watch.calibration.target
@@ -293,13 +298,21 @@ def _compare_one(
     )  # fmt: skip
 
 
-def _alarm_rows(watch: Watch, before: Series, rows: Series) -> Any:
-    """The rows at which alarms are raised, counted from the first after the warm-up."""
-    times = None if rows.timestamps is None else np.concatenate([before.timestamps, rows.timestamps])
-    zoned = before.offsets is not None and rows.offsets is not None
-    joined = Series(
-        np.concatenate([before.values, rows.values]), timestamps=times, channels=rows.channels, name=rows.name,
-        offsets=np.concatenate([before.offsets, rows.offsets]) if zoned else None,
-    )  # fmt: skip
-    raised = watch.alarms(joined, any_period=True).raised - len(before)
-    return raised[raised >= 0]
+def _finds(watch: Watch, rows: Series, fault: Fault, values: Array, start: int) -> bool:
+    """Whether alarms report a fault whose ``values`` are put into the rows from ``start`` on."""
+    faulty = np.array(rows.values)
+    faulty[start : start + len(values)] = values
+    alarms = watch.alarms(replace(rows, values=faulty), any_period=True)
+    raised = alarms.raised[alarms.raised >= start]
+    joined = _joined(alarms, start)
+    if not len(raised) and not joined:
+        return False
+    clean = watch.alarms(rows, any_period=True)  # an alarm that is on anyway is not about the fault
+    hit = {rows.channels[c] for c in fault.channels}
+    return not clean.active[raised].all() or bool(hit & joined - _joined(clean, start))
+
+
+def _joined(alarms: Alarms, start: int) -> set[str]:
+    """The channels that joined an alarm from ``start`` on."""
+    later = (one for alarm in alarms for one in alarm.further if one.at >= start)
+    return {reason.channel for one in later for reason in one.reasons}
