@@ -205,6 +205,8 @@ def test_two_sets_of_scores_side_by_side(series, tmp_path, capsys):
     code, out, _ = audit(capsys, labels, ours, theirs, "--delta-max", 20, "--resamples", 100, *files)
     assert code == 0
     assert "cannot tell ours from theirs" in out  # the same order of rows
+    for name in ("ours", "theirs"):
+        assert re.search(rf"^\* {name}: SPD \d\.\d+ is .* trivial baseline", out, re.MULTILINE)
     tex = (tmp_path / "t.tex").read_text()
     assert r"\toprule" in tex
     assert "ours & theirs & baseline score" in tex

@@ -116,5 +116,19 @@ def test_a_draw_measures_no_series_alone(labelled, monkeypatch):
 
     monkeypatch.setattr("tisat.metrics.evaluation.vus_pr", counted)
     again = compare(labels, {"g": good}, delta_max=30, resamples=100, every=True)
-    assert measured == [len(labels)] + [0] * 10, "the value itself, then each draw"
+    assert measured == [len(labels)] + [0] * 11, "the value itself, then that of the stretches and of each draw"
     assert again.rows() == whole.rows()
+
+
+def test_an_alarm_that_is_on_across_a_cut_has_an_interval_about_its_own_value():
+    """Cut between its events, one long alarm is several with one event each: range-based F1 0.059 had the interval 0.145 to 0.191."""
+    rng = np.random.default_rng(0)
+    labels = [np.zeros(1500, dtype=int) for _ in range(12)]
+    for y in labels:
+        for start in (200, 600, 1100):
+            y[start + int(rng.integers(80)) :][:40] = 1
+    always = [np.ones(1500) for _ in labels]
+    found = compare(labels, {"always": always}, delta_max=50, resamples=400, every=True, thresholds={"always": 1.0})
+    interval = found.intervals["range-based F1"]["always"]
+    assert interval.low <= interval.value <= interval.high
+    assert interval.high - interval.low < interval.value  # as wide as what it is about

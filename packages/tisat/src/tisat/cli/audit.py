@@ -201,5 +201,6 @@ def _print_side_by_side(audits: dict[str, Audit], comparison: Comparison) -> Non
     from tisat.plotting.audit_page import audit_layout
 
     layout = audit_layout(audits, comparison)
-    typer.echo("\n".join(f"* {sentence}" for sentence in comparison.verdict) + "\n")
+    beside = [f"{name}: {audit.evaluation['SPD'].verdict}" for name, audit in audits.items()]
+    typer.echo("\n".join(f"* {sentence}" for sentence in (*beside, *comparison.verdict)) + "\n")
     print_table(layout.title, [*layout.headers], [*layout.rows], note=layout.caption)

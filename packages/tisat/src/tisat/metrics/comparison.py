@@ -16,7 +16,7 @@ from tisat.errors import InputError
 from tisat.metrics import auc_pr, auc_roc, spd_score
 from tisat.metrics.auc import descending
 from tisat.metrics.entity_counts import counts_of_scores
-from tisat.metrics.event_draws import draws_of, values_of
+from tisat.metrics.event_draws import draws_of, of_whole, values_of
 from tisat.metrics.statistics import LEVEL, RESAMPLES, Interval, interval_of, resampling_weights
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, series_list
 from tisat.utils.html import text
@@ -194,8 +194,10 @@ def compare(
     for name, given in scores.items():
         checked = all_scores(given, windows, whose="compare")
         pieces = [checked[i][start:stop] for i, start, stop in parts]
-        draws["SPD"][name] = counts_of_scores(pieces, cut).pooled(weights)
         values["SPD"][name] = float(spd_score(labels, checked, delta_max=delta_max, timestamps=timestamps))
+        counts = counts_of_scores(pieces, cut)
+        of_stretches = float(counts.pooled(np.ones((1, len(parts))))[0])
+        draws["SPD"][name] = of_whole(counts.pooled(weights), values["SPD"][name], of_stretches)
         joined = np.concatenate(pieces)
         values["AUC-ROC"][name], values["AUC-PR"][name] = (
             float(auc_roc(labels, checked)),
@@ -213,6 +215,7 @@ def compare(
                 cut_stamps,
                 cut,
                 weights,
+                metric_values,
                 delta_max=delta_max,
                 max_buffer=buffer,
                 threshold=threshold,

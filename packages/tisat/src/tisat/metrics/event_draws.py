@@ -1,12 +1,14 @@
 """Every score of an evaluation on stretches with one event each, drawn again and again: what its intervals are made of.
 
 The areas and SPD have a quick way (:mod:`tisat.metrics.comparison`): weights in place of rows. The others are computed anew for each draw, so they get
-fewer draws. Cutting between events changes VUS and PATE a little where a buffer would reach across a cut.
+fewer draws. Cutting between events changes some scores: a buffer of VUS and PATE would reach across a cut, and an alarm that is on across one is two
+alarms, of which each touches fewer events. Draws are multiplied by the value of the whole series over that of the stretches, so that an interval is
+about the same quantity as its estimate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ def draws_of(
     stamps: Sequence[Any] | None,
     windows: Sequence[Windows],
     weights: Array,
+    values: Mapping[str, float],
     *,
     delta_max: Delay,
     max_buffer: int,
@@ -43,6 +46,8 @@ def draws_of(
         Of the stretches.
     weights : array of shape (B, n)
         How often each stretch is drawn.
+    values : mapping of a score to a float
+        Of the whole series.
     delta_max, max_buffer, threshold
         As in :func:`tisat.metrics.evaluate`.
     whose : str
@@ -51,8 +56,8 @@ def draws_of(
     rows = sum(map(len, labels))
     count = max(1, min(len(weights) // 10, MOST, max(LEAST, WORK // max(rows, 1))))
     draws: dict[str, list[float]] = {}
-    with progress(" ".join(("intervals", whose)).strip(), total=count, lines=True) as bar, pooled_only():
-        for weight in weights[:count]:
+    with progress(" ".join(("intervals", whose)).strip(), total=count + 1, lines=True) as bar, pooled_only():
+        for weight in (np.ones(len(labels)), *weights[:count]):
             picks = np.repeat(np.arange(len(labels)), weight.astype(np.int64)).tolist()
             here = [np.asarray(labels[i]) for i in picks]
             drawn_scores = [np.asarray(scores[i]) for i in picks]
@@ -70,7 +75,20 @@ def draws_of(
                     value = float("nan")
                 draws.setdefault(name, []).append(value)
             bar.advance()
-    return {name: np.array(values) for name, values in draws.items()}
+    return {name: of_whole(np.array(each[1:]), values[name], each[0]) for name, each in draws.items()}
+
+
+def of_whole(draws: Array, value: float, of_stretches: float) -> Array:
+    """The draws of a score between 0 and 1 on stretches as draws of its value on the whole series.
+
+    Examples
+    --------
+    >>> of_whole(np.array([0.4, 0.5, 0.6]), 0.25, 0.5).tolist()
+    [0.2, 0.25, 0.3]
+    """
+    if value > 0 and of_stretches > 0:
+        return np.minimum(draws * (value / of_stretches), max(value, 1.0))
+    return draws + (value - of_stretches)
 
 
 def values_of(
