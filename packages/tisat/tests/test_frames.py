@@ -11,6 +11,7 @@ from tisat.datasets.synthetic import inject_faults, make_plant
 from tisat.errors import SeriesError
 from tisat.plotting.alarm_page import alarm_page
 from tisat.plotting.budget_page import own_study
+from tisat.series import as_series
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +83,7 @@ def test_times_of_a_frame_that_do_not_increase_are_answered_in_python(steps, sai
 @pytest.mark.parametrize("library", [pd, pl])
 def test_a_column_of_text_is_refused_with_what_to_do(library):
     table = library.DataFrame({"a": [1.0, 2.0], "op": ["x", "y"]})
-    with pytest.raises(SeriesError, match=r"drop=\['op'\] leaves it out"):
+    with pytest.raises(SeriesError, match=r"drop=\['op'\]\) leaves it out"):
         tisat.Series.from_table(table)
     assert tisat.Series.from_table(table, drop=["op"]).channels == ("a",)
 
@@ -100,3 +101,17 @@ def test_a_column_to_drop_that_is_not_there_needs_no_dropping():
     assert tisat.Series.from_table(table[["flow"]], drop=["status"]).channels == ("flow",)
     with pytest.raises(SeriesError, match="Did you mean 'status'"):
         tisat.Series.from_table(table, drop=["statsu"])
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_the_only_column_of_dates_is_the_time(library):
+    """As in files; a pandas index is the column 'index' after reset_index()."""
+    clock = pd.date_range("2026-05-01", periods=30, freq="10min")
+    table = library.DataFrame({"index": clock.to_numpy(), "flow": np.arange(30.0) % 7})
+    series = as_series(table)
+    assert series.channels == ("flow",)
+    assert (series.period, series.stamp(1)) == (600.0, "2026-05-01T00:10:00")
+    two = library.DataFrame({"Messzeit": clock.to_numpy(), "Versand": clock.to_numpy(), "flow": np.arange(30.0) % 7})
+    with pytest.raises(SeriesError, match=r"Series\.from_table\(table, time='Messzeit', drop=\['Versand'\]\)"):
+        as_series(two)
+    assert tisat.Series.from_table(two, time="Messzeit", drop=["Versand"]).period == 600.0

@@ -254,8 +254,8 @@ class Series:
         table : dataframe
             A pandas index that holds times is the time.
         time, label : str, optional
-            The columns that hold them. Where not given, the first column called like one is taken:
-            timestamp, time, datetime, date, ds, ts; and is_anomaly, label, labels, anomaly (any case).
+            The columns that hold them. Where not given, the first column called like one is taken (any case): is_anomaly,
+            label, labels, anomaly; timestamp, time, datetime, date, ds, ts, else the only column of dates is the time.
         name : str
             The entity.
         channels : sequence of str, optional
