@@ -44,3 +44,18 @@ def test_a_parameter_of_the_detector_given_to_the_watch_is_sent_there():
         Watch("pca", window=5)
     with pytest.raises(TypeError, match="Did you mean 'budget'"):
         Watch(bugdet="1/day")
+
+
+def test_a_watch_is_the_last_step_of_a_pipeline():
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    rows = np.random.default_rng(0).normal(size=(1500, 2))
+    pipeline = make_pipeline(StandardScaler(), Watch("last-value", budget="1/200 rows")).fit(rows[:1000])
+    later = np.array(rows[1000:])
+    later[200:230] += 30.0
+    watch, scaled = pipeline[-1], pipeline[:-1].transform(later)
+    np.testing.assert_array_equal(pipeline.decision_function(later), watch.score(scaled))
+    assert pipeline.predict(later)[205]
+    assert not pipeline.predict(later)[:200].any()
+    assert Watch("last-value").fit(rows, None).calibration.threshold > 0

@@ -1,15 +1,26 @@
-"""The parameters of a watch as scikit-learn's conventions want them, without importing it."""
+"""A watch as scikit-learn's conventions want it, without importing scikit-learn."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+from tisat.alarms.alarms import Alarms
+from tisat.alarms.ongoing import rows_on
 from tisat.errors import ParameterError
 from tisat.io.durations import DurationLike
+from tisat.series import SeriesLike
 from tisat.utils.near_names import meant
+from tisat.utils.types import Array
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -37,10 +48,10 @@ def refuse_unknown(init: Callable[Concatenate[S, P], None]) -> Callable[Concaten
     return checked
 
 
-class WatchParameters:
-    """``get_params`` and ``set_params`` of a watch.
+class WatchParameters(ABC):
+    """``get_params``, ``set_params``, ``decision_function`` and ``predict`` of a watch.
 
-    ``sklearn.base.clone`` copies it, not fitted.
+    ``sklearn.base.clone`` copies it, not fitted; it can be the last step of a pipeline.
     """
 
     given_period: DurationLike | None
@@ -51,6 +62,29 @@ class WatchParameters:
     def left_out_rows(self) -> int:
         """Training rows left out as anomalous; 0 unless ``contaminated``."""
         return int(getattr(self.detector, "trained_on_", {}).get("left_out_rows", 0))
+
+    @abstractmethod
+    def score(self, series: SeriesLike) -> Array:
+        """Scores of a series."""
+
+    @abstractmethod
+    def alarms(self, series: SeriesLike) -> Alarms:
+        """The alarms of a series."""
+
+    def decision_function(self, series: SeriesLike) -> Array:
+        """Scores ``(T,)``: the statistic that alarms are raised on; higher = more anomalous, NaN where there is none."""
+        return self.score(series)
+
+    def predict(self, series: SeriesLike) -> npt.NDArray[np.int8]:
+        """1 in rows with an alarm on, else 0, as detectors of this package and of PyOD do; scikit-learn's have -1 and 1."""
+        return rows_on(self.alarms(series)).astype(np.int8)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self.detector, "normal_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = self.detector.__sklearn_tags__()
+        return tags
 
     @classmethod
     def _get_param_names(cls) -> list[str]:

@@ -121,12 +121,14 @@ class Watch(WatchParameters):
 
     # ------------------------------------------------------------------ fit and calibrate
 
-    def fit(self, series: ManySeries, **options: object) -> Self:
+    def fit(self, series: ManySeries, y: object = None, **options: object) -> Self:
         """Fit the detector on normal data, the rule on what it says of data it has not seen, and find the threshold.
 
         Parameters
         ----------
         series : Series, array, dataframe, file path, or a list of them
+        y : object
+            Not used: pipelines of scikit-learn give it.
         **options
             Of the detector's own ``fit``.
         """
@@ -305,8 +307,6 @@ class Watch(WatchParameters):
         from tisat.watch.fleet import Fleet
 
         return Fleet(self, entities=entities, enrol=enrol, exact=exact)
-
-    # ------------------------------------------------------------------ one file
 
     def fingerprint(self) -> str:
         """Tells what this watch sees from what another does: its detector, channels, normal points and rule; not its threshold."""
