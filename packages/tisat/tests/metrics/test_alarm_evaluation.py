@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tisat.errors import InputError
-from tisat.metrics import count_alarms, evaluate_alarms
+from tisat.metrics import count_alarms, count_raises, evaluate_alarms
 from tisat.metrics.alarm_evaluation import AlarmEvaluation, AlarmRow
 
 LABELS = np.zeros(5000, dtype=int)
@@ -46,3 +46,15 @@ def test_as_good_as_the_best_baseline_is_not_better():
 def test_alarms_of_another_length_are_refused():
     with pytest.raises(InputError, match="same length"):
         evaluate_alarms(LABELS, np.ones(3), delta_max=20)
+
+
+def test_an_alarm_that_stays_on_is_counted_again_and_the_words_say_so():
+    """One false alarm of 100 rows read as '4 false alarms'."""
+    y, on = np.zeros(1000, dtype=int), np.zeros(1000, dtype=int)
+    y[300:310] = on[302:325] = on[600:700] = 1
+    counts = evaluate_alarms(y, on, delta_max=30).counts
+    assert (counts.n_false_alarms, counts.n_lasting) == (4, 3)
+    assert "1 false alarm and 3 more for alarms that stayed on (" in str(counts)
+    both = evaluate_alarms([y, y], [on, on], delta_max=30).counts
+    assert "2 false alarms and 6 more for alarms that stayed on (" in str(both)
+    assert count_raises(y, [600, 601, 602], delta_max=30).n_lasting == 0  # each row given is an alarm

@@ -21,6 +21,7 @@ from tisat.utils.types import Array, Flags, Integers, Labels, Scores, Stamps
 from tisat.utils.validation import check_labels, check_real, check_same_length
 
 DAY = 86_400 * 10**9  # nanoseconds
+NONE: Integers = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,7 @@ class AlarmCounts:
     delta_max: float  # rows or seconds
     n_outside: int  # rows at which an alarm would be false
     days_outside: float  # the same as time; NaN without timestamps
+    n_lasting: int = 0  # of the false alarms, those raised again because one stayed on
     per_series: tuple[AlarmCounts, ...] = ()  # empty where there is only one series
 
     @property
@@ -108,10 +110,7 @@ class AlarmCounts:
 
     @property
     def false_alarms_per_day(self) -> float:
-        """False alarms per day of time at which one could be raised.
-
-        NaN without timestamps.
-        """
+        """False alarms per day of time at which one could be raised; NaN without timestamps."""
         return self.n_false_alarms / self.days_outside if self.days_outside else float("nan")
 
     def __str__(self) -> str:
@@ -124,9 +123,11 @@ class AlarmCounts:
             delay = f"those after {self.delays[self.detected].mean():.4g} on average, {missed} missed ({delay} with each miss at {self.delta_max:g})"
         elif missed:
             delay = f"{missed} missed"
+        new = self.n_false_alarms - self.n_lasting
+        more = f" and {self.n_lasting} more for alarms that stayed on" if self.n_lasting else ""
+        false = f"{new} false alarm{'s' * (new != 1)}{more} ({rate})"
         return (
-            f"{self.true_alarms} of {self.n_events} events detected, {delay}, "
-            f"{self.n_false_alarms} false alarm{'s' * (self.n_false_alarms != 1)} ({rate}), precision {self.precision:.3f}"
+            f"{self.true_alarms} of {self.n_events} events detected, {delay}, {false}, precision {self.precision:.3f}"
         )
 
 
@@ -155,8 +156,8 @@ def raise_times(active: object, windows: Windows) -> Integers:
     return np.array(times, dtype=np.int64)
 
 
-def _count_one(time_steps: Integers, raised: Integers, windows: Windows) -> AlarmCounts:
-    """Counts from the sorted active rows and the raises of one series."""
+def _count_one(time_steps: Integers, raised: Integers, windows: Windows, *, again: Integers = NONE) -> AlarmCounts:
+    """Counts from the sorted active rows and the raises of one series, of which some are ``again``."""
     first = np.searchsorted(time_steps, windows.events[:, 0])
     candidates = np.append(time_steps, len(windows))[first]
     detected = candidates < windows.stops
@@ -173,6 +174,7 @@ def _count_one(time_steps: Integers, raised: Integers, windows: Windows) -> Alar
         delta_max=windows.delta_max / windows.unit,
         n_outside=int(windows.outside.sum()),
         days_outside=days,
+        n_lasting=int(windows.outside[again].sum()),
     )
 
 
@@ -186,6 +188,7 @@ def _pool(counts: Sequence[AlarmCounts]) -> AlarmCounts:
         delta_max=counts[0].delta_max,
         n_outside=sum(c.n_outside for c in counts),
         days_outside=float(sum(c.days_outside for c in counts)),
+        n_lasting=sum(c.n_lasting for c in counts),
         per_series=tuple(counts),
     )
 
@@ -193,9 +196,13 @@ def _pool(counts: Sequence[AlarmCounts]) -> AlarmCounts:
 def count_active(active: object, windows: Sequence[Windows], *, whose: str) -> AlarmCounts:
     """:func:`count_alarms` on windows that were already made."""
     masks = [check_labels(m, "active", whose) for m in series_list(active, like=windows, name="active", whose=whose)]
+    counts = []
     for mask, window in zip(masks, windows, strict=True):
         check_same_length(window, mask, ("y_true", "active"), whose)
-    return _pool([_count_one(np.flatnonzero(m), raise_times(m, w), w) for m, w in zip(masks, windows, strict=True)])
+        raised = raise_times(mask, window)
+        again = raised[(raised > 0) & (mask[raised - 1] == 1)]
+        counts.append(_count_one(np.flatnonzero(mask), raised, window, again=again))
+    return _pool(counts)
 
 
 def count_raised(raised: Any, windows: Sequence[Windows], *, whose: str) -> AlarmCounts:
@@ -210,12 +217,8 @@ def count_raised(raised: Any, windows: Sequence[Windows], *, whose: str) -> Alar
     for times, window in zip(raised, windows, strict=True):
         time_steps = np.unique(np.asarray(times, dtype=np.float64))
         whole = time_steps.astype(np.int64)
-        if (
-            np.ndim(times) != 1
-            or not np.array_equal(whole, time_steps)
-            or (whole < 0).any()
-            or (whole >= len(window)).any()
-        ):
+        inside = np.array_equal(whole, time_steps) and bool(((whole >= 0) & (whole < len(window))).all())
+        if np.ndim(times) != 1 or not inside:
             raise InputError(
                 f"The 'raised' argument of {whose} must hold rows from 0 to {len(window) - 1}. Got {times!r} instead."
             )
@@ -324,9 +327,7 @@ def detection_delay(
 ) -> Array:
     """The delay of each event, in order of time and series by series.
 
-    A missed event has ``delta_max``.
-
-    Rows, or seconds where ``delta_max`` is a duration.
+    A missed event has ``delta_max``. Rows, or seconds where ``delta_max`` is a duration.
 
     Parameters
     ----------
