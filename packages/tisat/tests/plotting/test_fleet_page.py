@@ -132,13 +132,14 @@ def test_alarms_far_apart_are_no_incident():
     def machine(name, *places):
         from types import SimpleNamespace
 
-        alarms = tuple(SimpleNamespace(channels={}, kind="") for _ in places)
-        return Outcome(name, alarms, places=tuple((float(one), one + 5.0) for one in places), last=1000.0)
+        alarms = tuple(SimpleNamespace(channels={}, kind="", raised=one, onset=one - before) for one, before in places)
+        return Outcome(name, alarms, places=tuple((float(one), one + 5.0) for one, _ in places), last=1000.0)
 
-    assert incidents_of([machine("a", 100), machine("b", 500)]) == []
-    assert incidents_of([machine("a", 100, 110)]) == []
-    (found,) = incidents_of([machine("a", 100), machine("b", 120), machine("c", 145)])
-    assert found.machines == ("a", "b", "c")
+    assert incidents_of([machine("a", (100, 1)), machine("b", (500, 1))]) == []
+    assert incidents_of([machine("a", (100, 1), (110, 1))]) == []
+    assert incidents_of([machine("a", (100, 1)), machine("b", (120, 1))]) == []  # it was one within 30 rows
+    (found,) = incidents_of([machine("a", (100, 2)), machine("b", (108, 1)), machine("c", (145, 46))])
+    assert found.machines == ("a", "b", "c")  # the last was raised late and began with the others
 
 
 def test_a_page_without_alarms_and_with_trouble():

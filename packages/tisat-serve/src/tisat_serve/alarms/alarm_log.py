@@ -198,7 +198,8 @@ def write_event(
 
     False where it was there already.
 
-    An alarm that begins within ``reach`` nanoseconds of an earlier one, of any entity, belongs to the same incident.
+    An alarm of any entity whose onset lies within ``reach`` nanoseconds of an earlier one's onset or raise belongs to the same
+    incident; see :mod:`tisat.alarms.incidents`.
     """
     before = write.execute(
         "SELECT suppressed, coalesce(json_extract(document, '$.known'), '') FROM alarms WHERE id = ?", (event.id,)

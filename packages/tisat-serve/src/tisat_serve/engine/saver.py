@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from tisat.alarms.incidents import TOGETHER
 from tisat_serve.alarms.alarm_log import Event, Policy, write_event
 from tisat_serve.engine.entities import Entities
 from tisat_serve.engine.entity_state import EntityState
 from tisat_serve.engine.row_encoding import compress
 from tisat_serve.store import StoreFullError
-
-TOGETHER = 10  # sampling periods between the beginnings of alarms that are one incident
 
 
 class Saver:

@@ -13,13 +13,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tisat.alarms.alarms import Alarm, say_time
+from tisat.alarms.incidents import TOGETHER
 from tisat.plotting.page import Block, Key, Section, Table, render_page
 
 if TYPE_CHECKING:
     from tisat.batch import MachineAlarms
 
 MOST_DRAWN = 200  # machines in the timeline and with a section of their own, those that need attention first
-TOGETHER = 30  # rows between two raises of one incident
 LEFT, WIDE, HIGH, BELOW = 170.0, 1000.0, 18.0, 26.0  # of the drawing, in its own units
 NARROWEST = 3.0  # of an alarm in it
 CURVE = 46.0  # height of a channel's drawing
@@ -27,7 +27,7 @@ CURVE = 46.0  # height of a channel's drawing
 
 @dataclass(frozen=True)
 class Incident:
-    """Alarms of several machines that were raised close to each other."""
+    """Alarms of several machines that began together; see :mod:`tisat.alarms.incidents`."""
 
     start: float  # on the axis, of the first raise
     stop: float  # of the last
@@ -42,7 +42,7 @@ class Incident:
 
 
 def incidents_of(machines: Sequence[MachineAlarms]) -> list[Incident]:
-    """Alarms of at least two machines, each raised within :data:`TOGETHER` rows after the one before; in order of time.
+    """Alarms of at least two machines that began together, as :mod:`tisat.alarms.incidents` says; in order of time.
 
     Parameters
     ----------
@@ -53,17 +53,19 @@ def incidents_of(machines: Sequence[MachineAlarms]) -> list[Incident]:
         ((place[0], one.machine, alarm, one.step) for one in machines for place, alarm in zip(one.places, one.alarms, strict=False)),
         key=lambda raised: (raised[0], raised[1]),
     )  # fmt: skip
-    chains: list[list[tuple[float, str, Alarm, float]]] = []
-    for raised in raises:
-        if chains and raised[0] - chains[-1][-1][0] <= TOGETHER * max(raised[3], chains[-1][-1][3]):
-            chains[-1].append(raised)
+    groups: list[tuple[float, float, list[tuple[float, str, Alarm]]]] = []  # onset and raise of the first, and all
+    for raised, name, alarm, step in raises:
+        onset, reach = raised - (alarm.raised - alarm.onset) * step, TOGETHER * step
+        members = next((each for begun, known, each in groups if begun - reach <= onset <= known + reach), None)
+        if members is None:
+            groups.append((onset, raised, [(raised, name, alarm)]))
         else:
-            chains.append([raised])
+            members.append((raised, name, alarm))
     incidents = []
-    for chain in chains:
-        names = tuple(dict.fromkeys(name for _, name, _, _ in chain))
+    for _, first, members in groups:
+        names = tuple(dict.fromkeys(name for _, name, _ in members))
         if len(names) > 1:
-            incidents.append(Incident(chain[0][0], chain[-1][0], names, tuple(alarm for _, _, alarm, _ in chain)))
+            incidents.append(Incident(first, members[-1][0], names, tuple(alarm for _, _, alarm in members)))
     return incidents
 
 
@@ -91,7 +93,9 @@ def fleet_page(machines: Sequence[MachineAlarms], *, budget: str = "", command: 
             [_moment(one.start, clock=clock), _moment(one.stop, clock=clock), len(one.machines), ", ".join(one.machines[:8]) + (f" and {len(one.machines) - 8} more" if len(one.machines) > 8 else ""), one.what]
             for one in incidents
         ]  # fmt: skip
-        caption = f"Alarms of several machines, each raised within {TOGETHER} rows after the one before."
+        caption = (
+            f"Alarms of several machines whose onset lies within {TOGETHER} rows of the first one's onset or raise."
+        )
         sections.append(Section("Incidents over machines", [Table(["from", "to", "count", "machines", "most often"], rows, caption=caption)]))  # fmt: skip
     sections.append(Section("Machine by machine", [Block("".join(_machine(n, one) for n, one in enumerate(loudest)))]))
     if budget:
