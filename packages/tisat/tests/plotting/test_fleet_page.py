@@ -140,6 +140,7 @@ def test_alarms_far_apart_are_no_incident():
     assert incidents_of([machine("a", (100, 1)), machine("b", (120, 1))]) == []  # it was one within 30 rows
     (found,) = incidents_of([machine("a", (100, 2)), machine("b", (108, 1)), machine("c", (145, 46))])
     assert found.machines == ("a", "b", "c")  # the last was raised late and began with the others
+    assert len(incidents_of([machine("a", (100, 1)), machine("b", (101, 30))])) == 1  # raised together
 
 
 def test_a_page_without_alarms_and_with_trouble():

@@ -198,7 +198,7 @@ def write_event(
 
     False where it was there already.
 
-    An alarm of any entity whose onset lies within ``reach`` nanoseconds of an earlier one's onset or raise belongs to the same
+    An alarm of any entity whose onset or raise lies within ``reach`` nanoseconds of an earlier one's onset or raise belongs to the same
     incident; see :mod:`tisat.alarms.incidents`.
     """
     before = write.execute(
@@ -211,8 +211,8 @@ def write_event(
         suppressed, pause = policy.decide(event)
         suppressed = suppressed or _suppression_words(pattern)
         opened = write.execute(
-            "SELECT id FROM alarms WHERE raised >= ? AND onset <= ? AND incident = id ORDER BY raised LIMIT 1",
-            (event.onset - reach, event.onset + reach),
+            "SELECT id FROM alarms WHERE raised >= ? AND incident = id AND (onset <= ? OR raised >= ? AND onset <= ?) ORDER BY raised LIMIT 1",
+            (event.onset - reach, event.onset + reach, event.at - reach, event.at + reach),
         ).fetchone()
         incident = event.id if opened is None else opened[0]
         cursor = write.execute(

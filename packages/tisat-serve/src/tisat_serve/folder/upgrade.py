@@ -22,6 +22,7 @@ import numpy as np
 
 from tisat import registry
 from tisat.alarms.calibration import Calibration
+from tisat.alarms.incidents import TOGETHER
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.persistence.model_file import read_artefact
 from tisat.series import Series
@@ -31,7 +32,6 @@ from tisat.watch.monitor import Monitor
 from tisat_serve.alarms.alarm_log import Policy, about, event_of_alarm, in_pauses, write_event
 from tisat_serve.engine.group import FIRST, Group, add_calibration
 from tisat_serve.engine.row_encoding import compress, stamps_of
-from tisat_serve.engine.saver import TOGETHER
 from tisat_serve.folder.archive import FOREVER, stretches, taken_rows, warm_up_start
 from tisat_serve.store import RELEASE, ROW, Store, file_in
 

@@ -56,7 +56,14 @@ def incidents_of(machines: Sequence[MachineAlarms]) -> list[Incident]:
     groups: list[tuple[float, float, list[tuple[float, str, Alarm]]]] = []  # onset and raise of the first, and all
     for raised, name, alarm, step in raises:
         onset, reach = raised - (alarm.raised - alarm.onset) * step, TOGETHER * step
-        members = next((each for begun, known, each in groups if begun - reach <= onset <= known + reach), None)
+        members = next(
+            (
+                each
+                for begun, known, each in groups
+                if any(begun - reach <= at <= known + reach for at in (onset, raised))
+            ),
+            None,
+        )
         if members is None:
             groups.append((onset, raised, [(raised, name, alarm)]))
         else:
@@ -93,9 +100,7 @@ def fleet_page(machines: Sequence[MachineAlarms], *, budget: str = "", command: 
             [_moment(one.start, clock=clock), _moment(one.stop, clock=clock), len(one.machines), ", ".join(one.machines[:8]) + (f" and {len(one.machines) - 8} more" if len(one.machines) > 8 else ""), one.what]
             for one in incidents
         ]  # fmt: skip
-        caption = (
-            f"Alarms of several machines whose onset lies within {TOGETHER} rows of the first one's onset or raise."
-        )
+        caption = f"Alarms of several machines whose onset or raise lies within {TOGETHER} rows of the first one's onset or raise."
         sections.append(Section("Incidents over machines", [Table(["from", "to", "count", "machines", "most often"], rows, caption=caption)]))  # fmt: skip
     sections.append(Section("Machine by machine", [Block("".join(_machine(n, one) for n, one in enumerate(loudest)))]))
     if budget:
