@@ -9,9 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from contract.toy import Distance
 from tisat.detectors import Detector
-from tisat.errors import ParameterError, SeriesError
+from tisat.errors import InputError, ParameterError, SeriesError
 from tisat.gap_filling import MAX_GAP, carry_forward, usable_parts
+from tisat.registry import resolve
 from tisat.series import Series
+from tisat.testing.contracts import check_detector
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.standard_normal((200, 2))
@@ -134,3 +136,38 @@ def test_a_detector_has_at_most_twenty_public_names():
 def test_a_trait_beside_the_traits_is_refused():
     with pytest.raises(TypeError, match=r"Own must declare 'partial' in its traits: traits = Traits\(partial=...\)"):
         type("Own", (Distance,), {"partial": True})
+
+
+def test_points_of_another_number_of_rows_are_refused_in_a_sentence():
+    class Short(Distance):
+        """It forgets the rows of its warm-up."""
+
+        def _points(self, part):
+            return super()._points(part)[24:]
+
+        def _context(self):
+            return 24
+
+    rows = np.random.default_rng(0).normal(size=(800, 2))
+    must = r"Short\._points must return as many rows as it gets, \(T, m\), NaN while warming up\. Got \(40, 1\) for 64 rows\."
+    with pytest.raises(InputError, match=must):
+        Short().fit(rows)
+    with pytest.raises(InputError, match=must):
+        check_detector(Short)
+
+    class Late(Distance):
+        """It forgets them after training."""
+
+        def _points(self, part):
+            return super()._points(part)[24 * getattr(self, "late", False) :]
+
+    fitted = Late().fit(rows)
+    fitted.late = True
+    with pytest.raises(InputError, match=r"Got \(776, 1\) for 800 rows"):
+        fitted.alarms(rows, false_alarms="1/20 rows")
+
+
+def test_an_unknown_detector_is_answered_with_the_way_to_make_it_known():
+    with pytest.raises(ParameterError, match="--import module:Class") as refused:
+        resolve("seasonal-naive")
+    assert len(str(refused.value)) < 300

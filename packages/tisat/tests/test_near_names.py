@@ -27,7 +27,7 @@ def test_rules_methods_and_parameters_too():
 
 
 def test_nothing_near_is_nothing_said():
-    with pytest.raises(ParameterError, match=r"instead\.$"):
+    with pytest.raises(ParameterError, match=r"instead\. One of your own"):
         tisat.Watch("qqqqqq")
 
 

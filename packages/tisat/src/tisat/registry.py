@@ -153,7 +153,8 @@ def resolve(name: str) -> type[Detector]:
     """
     if not _knows(name):
         raise ParameterError(
-            f"The detector must be one of {', '.join(DETECTORS)}. Got {name!r} instead.{meant(name, DETECTORS, ALIASES)}"
+            f"The detector must be one that `tisat detectors` lists: {', '.join([*DETECTORS][:4])} and {len(DETECTORS) - 4} more. Got {name!r} "
+            f"instead.{meant(name, DETECTORS, ALIASES) or ' One of your own is made known with --import module:Class, or tisat.registry.register.'}"
         )
     module, _, attribute = DETECTORS[name].partition(":")
     found: type[Detector] = getattr(import_module(module), attribute)

@@ -95,7 +95,7 @@ def test_a_neural_detector_resumes_from_its_checkpoint(files, capsys):
             "must be given parameters it has: window, ridge. Got 'wndow'",
         ),
         (["--detector", "linear-mean", "--set", "window=0"], "must be an integer >= 1. Got 0"),
-        (["--detector", "nonsense"], "The detector must be one of"),
+        (["--detector", "nonsense"], "The detector must be one that `tisat detectors` lists"),
         (["--detector", "linear-mean", "--resume"], "must be a neural one"),
     ],
 )

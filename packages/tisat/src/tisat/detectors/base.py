@@ -36,7 +36,7 @@ from tisat.alarms.rules.base import Scored
 from tisat.detectors import explaining
 from tisat.detectors._ranges import bounds, usual
 from tisat.detectors._sklearn import channel_names, not_fitted_error, outlier_tags
-from tisat.detectors.crossfit import Piece, cross_fitted
+from tisat.detectors.crossfit import Piece, cross_fitted, one_per_row
 from tisat.detectors.fitting import fit_series, keep_normal
 from tisat.detectors.point_blocks import point_blocks, points_and_deviations
 from tisat.detectors.streaming import WindowStream as WindowStream
@@ -392,7 +392,7 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
 
     def _whole_points(self, part: Array) -> Array:
         """Points with deviations beside them, where the detector has them."""
-        return self._points(part)
+        return one_per_row(self._points(part), part, whose=type(self).__name__)
 
     def _look_at(self, parts: Sequence[Array]) -> None:
         """Learn the usual values and the clipping bounds of each channel."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tisat.errors import SeriesError
+from tisat.errors import InputError, SeriesError
 from tisat.utils.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -27,6 +27,22 @@ MANY_PARTS = 8  # parts from which on a fleet is taken for one
 LEAST_STRETCH = 2000  # rows of one machine that are scored together: shorter ones know nothing of slow alarms
 LEAST_STRETCHES = 5  # that are kept where there are too many points
 MAX_POINTS, MAX_VALUES = 50_000, 2_000_000  # normal points kept with a model: so many, or more where they are small
+
+
+def one_per_row(points: Array, part: Array, *, whose: str) -> Array:
+    """The points that a detector gives for the rows of a part, refused where they are not one for each row.
+
+    Examples
+    --------
+    >>> one_per_row(np.zeros((3, 1)), np.zeros((3, 2)), whose="Mine").shape
+    (3, 1)
+    """
+    if np.ndim(points) != 2 or len(points) != len(part):
+        raise InputError(
+            f"{whose}._points must return as many rows as it gets, (T, m), NaN while warming up. "
+            f"Got {np.shape(points)} for {len(part)} rows."
+        )
+    return points
 
 
 def cross_fitted(detector: Detector, parts: Sequence[Array]) -> list[Array] | None:
@@ -49,7 +65,9 @@ def cross_fitted(detector: Detector, parts: Sequence[Array]) -> list[Array] | No
             other._fit(rest)
             few = max(rest, key=len)[: (context or 0) + SOME]
             wanted_pieces = wanted_pieces or only_kept(
-                [here for _, here in folds], other._points(few).shape[1], context=context
+                [here for _, here in folds],
+                one_per_row(other._points(few), few, whose=type(other).__name__).shape[1],
+                context=context,
             )
             scored = [score_pieces(other._whole_points, pieces) for pieces in wanted_pieces[number]]
         except SeriesError:  # the rest has no stretch long enough

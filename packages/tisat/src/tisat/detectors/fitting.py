@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tisat.detectors.crossfit import SOME, Piece, join, score_pieces, split_tail
+from tisat.detectors.crossfit import SOME, Piece, join, one_per_row, score_pieces, split_tail
 from tisat.detectors.training_checks import check_training, training_record
 from tisat.errors import SeriesError
 from tisat.series import ManySeries
@@ -66,7 +66,8 @@ def keep_normal(
 
     ``cross_fitted``: made already, by models that had not seen them.
     """
-    detector.n_points_ = detector._points(parts[0][: (detector._context() or 0) + SOME]).shape[1]
+    few = parts[0][: (detector._context() or 0) + SOME]
+    detector.n_points_ = one_per_row(detector._points(few), few, whose=type(detector).__name__).shape[1]
     detector.normal_source_ = "held-out tail" if cross_fitted is None else CROSS_FITTED
     stretches = score_pieces(detector._whole_points, tails) if cross_fitted is None else cross_fitted
     if sum(map(len, stretches)) < 2:
