@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tisat.cli import main
+from tisat.cli.output import print_table
 
 
 @pytest.fixture
@@ -46,3 +47,16 @@ def test_one_channel_is_no_channels(run):
         said = run(*words)[1]
         assert "of 1 channel" in said
         assert "1 channels" not in said
+
+
+def test_square_brackets_are_no_markup(capsys):
+    """Titles, heads and notes lost '[bar]': the units note read 'taken for units: , [%]'."""
+    print_table(
+        "pressures a [bar]",
+        ["flow [m3/h]", "b"],
+        [["x [kg] of a long name that makes it wide", 1]],
+        note="line 2 was taken for units: [bar], [%]",
+    )
+    out = " ".join(capsys.readouterr().out.split())
+    for words in ("a [bar]", "flow [m3/h]", "x [kg]", "units: [bar], [%]"):
+        assert words in out

@@ -58,6 +58,7 @@ def print_json(value: object) -> None:
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, note: str = "") -> None:
     """A table; columns of figures stand to the right, columns of text to the left. Without rows the title and the note alone. What is undefined is a dash; found, missed and false have their colours."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
@@ -68,10 +69,12 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
         for words in filter(None, (title, note)):
             Console(soft_wrap=False).print(Text(words))
         return
-    table = Table(title=title, title_justify="left", caption=note or None, caption_justify="left")
+    table = Table(
+        title=escape(title), title_justify="left", caption=escape(note) or None, caption_justify="left"
+    )  # words of a file such as [bar] are no markup
     for index, column in enumerate(columns):
         text = any(isinstance(row[index], str) for row in rows)
-        table.add_column(column, justify="left" if text else "right", no_wrap=index == 0, overflow="fold")
+        table.add_column(escape(column), justify="left" if text else "right", no_wrap=index == 0, overflow="fold")
     for row in rows:
         cells = [format_cell(value) for value in row]
         table.add_row(*(Text(cell, style=TERMINAL.get(tone(cell), "")) for cell in cells))
