@@ -9,6 +9,7 @@ import pytest
 from tisat.alarms.explanation import Explanation
 from tisat.alarms.joined_channels import newly_named
 from tisat.alarms.sentences import Habits, Stillness, still_at, worded
+from tisat.alarms.shares import explained
 from tisat.datasets.synthetic import make_pump
 from tisat.watch.watch import Watch
 
@@ -172,3 +173,15 @@ def test_alarms_after_a_long_fault_say_that_the_value_is_usual():
     after = [one for one in watch.alarms(test) if 1290 < one.raised < 1340]
     assert after
     assert all("may have ended here" in one.why for one in after if one.channels and next(iter(one.channels)) == "1")
+
+
+def test_the_channel_with_the_largest_share_is_a_reason_also_where_its_value_is_as_expected():
+    """Shares said 'errors 35 %; queue 16 %', and the reasons queue, rps and others but not errors."""
+    near = Explanation(
+        "spike", np.array([0.1, 0.9]), np.array([0.7, 5.9]), np.array([0.6, 2.0]), np.array([0.35, 1.1]), "contribution"
+    )
+    _, shares, reasons = explained(
+        near, {"errors": 0.7, "queue": 0.3}, ("errors", "queue"), np.zeros(2, int), Habits((), None)
+    )
+    assert [one.channel for one in reasons] == list(shares) == ["errors", "queue"]
+    assert str(reasons[0]) == "errors 0.70, expected 0.60 ± 0.35 at this row, and 70 % of the evidence since the onset"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,7 +40,16 @@ def named_shares(shares: Array, channels: Sequence[str]) -> dict[str, float]:
 def explained(
     why: Explanation, shares: dict[str, float], channels: Sequence[str], still: Integers, habits: Habits
 ) -> tuple[str, dict[str, float], tuple[Reason, ...]]:
-    """Kind, shares and reasons of an alarm: the shares that are known, or else those of the explanation."""
+    """Kind, shares and reasons of an alarm: the shares that are known, or else those of the explanation.
+
+    The channel with the largest share is a reason, also where its value is as expected at the row that is explained.
+    """
     known = shares or named_shares(why.channels, channels)
     reasons = why.reasons(channels, np.array([known[channel] for channel in channels]))
-    return why.kind, known, worded(reasons, why, channels, still, habits)
+    sentences = worded(reasons, why, channels, still, habits)
+    first = reasons[0]
+    if all(one.channel != first.channel for one in sentences):
+        since = " since the onset" if shares else ""
+        words = f"{first} at this row, and {100 * first.share:.0f} % of the evidence{since}"
+        sentences = (replace(first, words=words), *sentences)
+    return why.kind, known, sentences
