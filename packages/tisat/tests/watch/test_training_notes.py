@@ -13,6 +13,9 @@ def test_constant_data_is_said():
     with pytest.warns(CalibrationWarning, match="All training data is constant"):
         watch = Watch("last-value", budget="1/100 rows").fit(np.ones((3000, 2)))
     assert any("no budget is supported" in note for note in watch.calibration.notes)
+    assert "Your data supports no budget: nothing in it varies." in str(watch.calibration)
+    assert "Supported: no budget." in watch.calibration.words
+    assert not any("can support" in note for note in watch.recalibrated("1/100000 rows").calibration.notes)
     rows = NORMAL.copy()
     rows[:, 1] = 4.0
     watch = Watch("last-value", budget="1/100 rows").fit(rows)

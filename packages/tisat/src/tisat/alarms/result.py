@@ -145,11 +145,14 @@ class Calibration:
         if self.extrapolated > 1.0:
             far = f"{times(self.extrapolated)} as rare as" if self.extrapolated >= WORTH_SAYING else "just beyond what"
             beyond = f"Extrapolated: {far} the data can support."
+        supported = say(self.supported)
+        if self.largest <= 0:
+            supported, beyond = "no budget", "Nothing in the normal data varies."
         alarms_words = "no false alarm" if self.alarms == 0 else f"{self.alarms} false alarm{'s' * (self.alarms != 1)}"
         most = "" if self.high is None else f" to {self.high:.0f}"
         return (
             f"Asked: {self.budget}, {say(self.target)}.",
-            f"Supported: {say(self.supported)}.",
+            f"Supported: {supported}.",
             beyond,
             f"Observed: {alarms_words} in {self.time_steps} normal rows, each part at the threshold of the others; "
             f"one in {self.low:.0f}{most or ' or more'} with 95 % confidence.",
@@ -171,13 +174,14 @@ class Calibration:
         say = Budget(self.budget, self.target, self.period).say
         alarms = "no alarm" if self.alarms == 0 else f"{self.alarms:,} alarm{'s' * (self.alarms != 1)}"
         interval = f"{self.low:.0f} or more" if self.high is None else f"{self.low:.0f} to {self.high:.0f}"
-        rarer = self.extrapolated
+        rarer = self.extrapolated if self.largest > 0 else 0.0
+        supports = f"up to {say(self.supported)}" if self.largest > 0 else "no budget: nothing in it varies"
         beyond = f"; {times(rarer)} as rare as your data supports" if rarer >= WORTH_SAYING else ""
         follows = ", follows the alarms" if self.control is not None else ""
         return (
             f"Threshold {self.threshold:.4g} ({self.rule} rule{follows}).\n"
             f"Asked for: {self.budget}, {say(self.target)}{beyond}.\n"
-            f"Your data supports up to {say(self.supported)}.\n"
+            f"Your data supports {supports}.\n"
             f"Held-out check: {alarms} in {self.time_steps:,} normal rows; 1 in {interval} rows with 95 % confidence."
         )
 
@@ -263,7 +267,7 @@ def from_episodes(draft: Calibration, normal: Episodes) -> Calibration:
     alarms = normal.observed(draft.target)
     low, high = period_interval(alarms, normal.length, folds=draft.folds)
     notes: tuple[str, ...] = ()
-    if draft.target > normal.supported:
+    if draft.target > normal.supported and expanded(normal.largest, draft.compression) > 0:
         say = Budget(draft.budget, draft.target, draft.period).say
         rarer = draft.target / normal.supported
         beyond = f" to a budget {times(rarer)} as rare" if rarer >= WORTH_SAYING else ""
