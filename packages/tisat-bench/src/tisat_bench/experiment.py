@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from tisat.alarms.rules import RULES, make_rule
 from tisat.errors import InputError, ParameterError
+from tisat.utils.near_names import meant, meant_file
 from tisat.utils.types import Flags, JsonDict, JsonMap, Options
 from tisat.utils.validation import check_choice, check_integer
 from tisat_bench.published_figures import read_printed
@@ -134,7 +135,9 @@ def _read(path: Path) -> JsonDict:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"File not found: {str(path)!r}. An experiment must be a TOML file.") from None
+        raise InputError(
+            f"File not found: {str(path)!r}. An experiment must be a TOML file.{meant_file(path)}"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"The experiment file {str(path)!r} must be a TOML file. {error}.") from None
 
@@ -142,7 +145,8 @@ def _read(path: Path) -> JsonDict:
 def _refuse_unknown(found: JsonMap, known: set[str], where: str) -> None:
     for key in found:
         if key not in known:
-            raise ParameterError(f"The keys of {where} must be among {', '.join(sorted(known))}. Got {key!r} instead.")
+            must = f"The keys of {where} must be among {', '.join(sorted(known))}."
+            raise ParameterError(f"{must} Got {key!r} instead.{meant(key, known)}")
 
 
 def _system(entry: JsonMap, seeds: tuple[int, ...], folder: Path, where: str) -> System:

@@ -76,6 +76,7 @@ def test_systems_can_come_from_another_file_and_options_of_a_rule_are_part_of_th
     [
         ("x = ", "must be a TOML file"),
         ("delta = 3" + SMALL, "Got 'delta' instead"),
+        ("deltamax = 3" + SMALL, "Did you mean 'delta_max'"),
         (SMALL + 'colour = "red"', "Got 'colour' instead"),
         (SMALL.replace("plants", "plnts"), "data.name"),
         ('kind = "spdd"' + SMALL, "'kind' parameter"),

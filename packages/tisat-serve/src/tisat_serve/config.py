@@ -20,6 +20,7 @@ from tisat import registry
 from tisat.alarms.rules import AlarmRule, make_rule
 from tisat.errors import InputError
 from tisat.io.durations import seconds_of
+from tisat.utils.near_names import meant_file
 from tisat.utils.types import JsonDict
 from tisat.watch import Watch
 from tisat_serve.engine.engine import Limits
@@ -174,7 +175,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
 def read_config(path: Path) -> Config:
     """A configuration from its file; paths in it are relative to the file."""
     if not path.is_file():
-        raise InputError(f"File not found: {str(path)!r}. The configuration must be a file.")
+        raise InputError(f"File not found: {str(path)!r}. The configuration must be a file.{meant_file(path)}")
     try:
         config = msgspec.toml.decode(path.read_bytes(), type=Config)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:

@@ -60,3 +60,18 @@ def test_square_brackets_are_no_markup(capsys):
     out = " ".join(capsys.readouterr().out.split())
     for words in ("a [bar]", "flow [m3/h]", "x [kg]", "units: [bar], [%]"):
         assert words in out
+
+
+def test_a_file_that_is_not_there_is_answered_with_the_nearest_name(run, tmp_path):
+    write("gut.csv", np.random.default_rng(0).normal(size=(300, 1)), "a")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "kolonne.tisat").touch()
+    for words, name in (
+        (["look", "guut.csv"], "gut.csv"),
+        (["fit", "guut.csv", "--out", "m.tisat"], "gut.csv"),
+        (["alarm", "gut.csv", "--model", "models/kolone.tisat"], "kolonne.tisat"),
+        (["audit", "gutt.csv", "gut.csv"], "gut.csv"),
+    ):
+        code, said = run(*words)
+        assert code
+        assert f"Did you mean '{name}'?" in said, words

@@ -13,6 +13,7 @@ import numpy as np
 
 from tisat.errors import DataFileError, InputError
 from tisat.persistence.model_file import write_bytes
+from tisat.utils.near_names import meant_file
 from tisat.utils.types import Flags, JsonDict
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def read_active(path: str | Path, *, length: int, series: str | None = None) -> 
     """
     file = Path(path)
     if not file.is_file():
-        raise DataFileError(f"File not found: {str(file)!r}. The table of alarms must be a file.")
+        raise DataFileError(f"File not found: {str(file)!r}. The table of alarms must be a file.{meant_file(file)}")
     try:
         rows = _rows(file)
     except (ValueError, OSError) as error:

@@ -19,6 +19,7 @@ from tisat.io.compression import named_once, open_numpy, problem
 from tisat.io.files import ENTITY, stem_of
 from tisat.io.missing_values import spellings
 from tisat.io.time_columns import arrow_times
+from tisat.utils.near_names import meant_file
 from tisat.utils.types import AnyArray, Array
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _read_file(file: Path, wanted: str | None, known: Sequence[str], what: str) 
 
 def _read(path: Path, wanted: str | None, known: Sequence[str], what: str) -> dict[str, Column]:
     if not path.exists():
-        raise DataFileError(f"File not found: {str(path)!r}. The {what} must be a file or a folder.")
+        raise DataFileError(f"File not found: {str(path)!r}. The {what} must be a file or a folder.{meant_file(path)}")
     if path.is_file():
         if not path.name.endswith(SUFFIXES):
             raise problem(path, "end in .csv, .txt, .parquet, .npy or .npz", repr(path.suffix))

@@ -22,6 +22,7 @@ from tisat.io.compression import SUFFIXES, named_once, problem
 from tisat.io.files import stem_of
 from tisat.io.time_columns import arrow_times
 from tisat.series import Series
+from tisat.utils.near_names import meant_file
 from tisat.utils.types import Params
 
 # Of labels in a file of their own: what its name ends in, and its columns where it has intervals.
@@ -48,6 +49,7 @@ def files_of(path: str | Path) -> list[Path]:
         return files
     raise DataFileError(
         f"File not found: {str(root)!r}. The data must be a file, a folder or a pattern such as 'data/*.csv'."
+        f"{meant_file(root)}"
     )
 
 

@@ -22,7 +22,7 @@ from tisat.io.tables import gather, open_table, stray_cell
 from tisat.io.time_columns import DEDUPS, is_time_of_day, read_time_columns
 from tisat.io.time_zones import zone_of
 from tisat.io.timestamps import Times
-from tisat.utils.near_names import meant
+from tisat.utils.near_names import meant, meant_file
 from tisat.utils.types import Array, Flags, Options
 from tisat.utils.validation import check_labels
 
@@ -95,20 +95,13 @@ def check_file(path: str | Path) -> Path:
     if not file.is_file():
         if file.is_dir():
             raise DataFileError(f"{str(file)!r} is a folder. The series must be a csv, xlsx, jsonl or parquet file.")
-        raise DataFileError(f"File not found: {str(file)!r}.{_near(file)}")
+        raise DataFileError(f"File not found: {str(file)!r}.{meant_file(file)}")
     if not file.name.lower().endswith(SUFFIXES):
         raise DataFileError(
             f"The series file {str(file)!r} must end in one of {' '.join(SUFFIXES)}. Got {file.suffix!r} instead; "
             "if it is text, give it a name that ends in .csv."
         )
     return file
-
-
-def _near(file: Path) -> str:
-    try:
-        return meant(file.name, [other.name for other in file.parent.iterdir()])
-    except OSError:
-        return ""
 
 
 def read_columns(file: Path, how: Reading) -> Columns:

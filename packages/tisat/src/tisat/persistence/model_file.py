@@ -26,6 +26,7 @@ import numpy as np
 
 from tisat.errors import ArtefactError
 from tisat.persistence.old_names import rename_arrays, rename_keys
+from tisat.utils.near_names import meant_file
 from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap
 
 FORMAT = "tisat"
@@ -131,7 +132,9 @@ def read_artefact(path: str | Path) -> tuple[JsonDict, Arrays]:
     """
     file = Path(path)
     if not file.is_file():
-        raise ArtefactError(f"File not found: {str(file)!r}. The model must be a file written by tisat fit.")
+        raise ArtefactError(
+            f"File not found: {str(file)!r}. The model must be a file written by tisat fit.{meant_file(file)}"
+        )
     return unpack_artefact(file.read_bytes(), where=str(file))
 
 

@@ -1,10 +1,11 @@
-"""The name that somebody probably meant: one helper for channels, columns, detectors, rules, options and parameters."""
+"""The name that somebody probably meant: one helper for channels, columns, detectors, rules, options, parameters and files."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 
 NEAR = 0.6  # of difflib: the least likeness of two names
 
@@ -38,3 +39,18 @@ def meant(word: object, known: Collection[str], aliases: Mapping[str, str] | Non
             folded.setdefault(_plain(other), name)
     close = difflib.get_close_matches(_plain(word), folded, n=1, cutoff=NEAR)
     return f" Did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def meant_file(path: str | Path) -> str:
+    """`` Did you mean 'week.csv'?`` where a name in the folder of a file is close to its own, else nothing.
+
+    Examples
+    --------
+    >>> meant_file("no-such-folder/week.csv")
+    ''
+    """
+    file = Path(path)
+    try:
+        return meant(file.name, [other.name for other in file.parent.iterdir()])
+    except OSError:
+        return ""
