@@ -75,3 +75,23 @@ def test_a_file_that_is_not_there_is_answered_with_the_nearest_name(run, tmp_pat
         code, said = run(*words)
         assert code
         assert f"Did you mean '{name}'?" in said, words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["alarm", "gut.csv", "--model", "m.tisat", "--html", "nodir/x.html"],
+        ["alarm", "gut.csv", "--model", "m.tisat", "--out", "nodir/x.csv"],
+        ["score", "gut.csv", "--model", "m.tisat", "--out", "nodir/x.csv"],
+        ["scan", "gut.csv", "--picture", "nodir/x.png"],
+        ["look", "gut.csv", "--picture", "nodir/x.png"],
+        ["audit", "gut.csv", "gut.csv", "--latex", "nodir/x.tex"],
+        ["backtest", "gut.csv", "--train", "1d", "--html", "nodir/x.html"],
+        ["compare", "gut.csv", "--picture", "nodir/x.png"],
+    ],
+)
+def test_the_folder_of_an_output_must_exist_before_the_work_is_done(run, words, tmp_path):
+    (tmp_path / "gut.csv").touch()  # nothing is read
+    code, said = run(*words)
+    assert code == 1
+    assert f"The folder of {words[-2]} must exist. There is no '{tmp_path / 'nodir'}'." in said

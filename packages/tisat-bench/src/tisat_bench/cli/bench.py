@@ -132,7 +132,7 @@ def bench(
         return
     if str(experiment) in BENCHMARKS:
         if report is not None:
-            check_outputs({"--report": report / f"{experiment}.md"}, overwrite=overwrite)
+            check_outputs({f"--report ({experiment}.md)": report / f"{experiment}.md"}, overwrite=overwrite)
         compared = compare_on(
             str(experiment), data=data, store=store, only=only or (), scores=scores or (), run=not no_run
         )

@@ -24,12 +24,12 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output fil
 def check_outputs(
     outputs: Mapping[str, Path | None], *, inputs: Iterable[str | Path | None] = (), overwrite: bool = False
 ) -> None:
-    """Refuse outputs that would replace a file of the user's.
+    """Refuse outputs that would replace a file of the user's, or whose folder is not there.
 
     Parameters
     ----------
     outputs : mapping
-        Option, as it is typed, to the file it names.
+        Option, as it is typed, to the file it names; ``--out (NAME)`` is a file in a folder that the verb makes.
     inputs : iterable of paths
         Files, folders and patterns that are read: never an output, whatever is said. So is the file behind standard input.
     overwrite : bool
@@ -51,6 +51,8 @@ def check_outputs(
             raise InputError(f"{option} must not be a file that is read here. Got {str(path)!r}; give another name.")
         if option.startswith("--picture") and path.suffix.lower() not in PICTURES:
             raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(path)!r} instead.")
+        if "(" not in option and not path.resolve().parent.is_dir():
+            raise InputError(f"The folder of {option} must exist. There is no {str(path.resolve().parent)!r}.")
         if not overwrite and path.is_file() and path.stat().st_size:
             raise InputError(
                 f"{option} must be a new file. {str(path)!r} is there already; to replace it: --overwrite."

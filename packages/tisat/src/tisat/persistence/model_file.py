@@ -12,6 +12,7 @@ This module knows bytes, not detectors.
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import hashlib
 import json
@@ -43,6 +44,8 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     if target.exists() and not target.is_file() and not target.is_dir():
         target.write_bytes(content)
         return
+    if not target.parent.is_dir():  # not by the name of a temporary file
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target.parent))
     _sweep(target)
     handle, temporary = tempfile.mkstemp(dir=target.parent or Path(), prefix=f".{target.name}.", suffix=".part")
     try:
