@@ -95,3 +95,20 @@ def test_the_folder_of_an_output_must_exist_before_the_work_is_done(run, words, 
     code, said = run(*words)
     assert code == 1
     assert f"The folder of {words[-2]} must exist. There is no '{tmp_path / 'nodir'}'." in said
+
+
+def test_a_column_to_drop_that_is_not_there_is_said_where_it_was_typed(run):
+    write("d.csv", np.random.default_rng(0).normal(size=(600, 2)), "a,b")
+    for words in (["look", "d.csv"], ["fit", "d.csv", "--detector", "ewma", "--out", "m.tisat"]):
+        code, said = run(*words, "--drop", "c9")
+        assert code == 0
+        assert "note: no column 'c9' to leave out; there are a, b" in said
+
+
+def test_fit_says_that_many_values_are_missing(run):
+    rows = np.random.default_rng(0).normal(size=(3000, 2))
+    rows[np.random.default_rng(1).random((3000, 2)) < 0.6] = np.nan
+    write("d.csv", rows, "a,b")
+    code, said = run("fit", "d.csv", "--out", "m.tisat")
+    assert code == 0
+    assert "% of the values are missing: the model knows the others alone" in said

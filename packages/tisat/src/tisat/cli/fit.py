@@ -111,7 +111,7 @@ def fit(
     from tisat.alarms.sentences import switches_note
     from tisat.batch.consecutive import join_consecutive, joined_note
     from tisat.batch.likeness import likeness
-    from tisat.datasets.sizes import FOR_FEW, LEAST_FOR_DEFAULT, LEAST_ROWS, is_small, size_notes
+    from tisat.datasets.sizes import FOR_FEW, LEAST_FOR_DEFAULT, LEAST_ROWS, is_small, missing_notes, size_notes
     from tisat.datasets.user_files import files_of
     from tisat.errors import CalibrationWarning, InputError, ParameterError
     from tisat.io.counters import choose_counters, said_of
@@ -199,6 +199,7 @@ def fit(
     size = size_notes(sum(map(len, series)), series[0].n_channels)
     if detector is not None and is_small(sum(map(len, series))):
         size = ()  # somebody has chosen
+    size = (*size, *missing_notes(sum(one.missing for one in series), sum(one.values.size for one in series)))
     for note in () if json else size:
         typer.echo(f"note: {note}", err=True)  # before memory and minutes are spent
     watch = Watch(

@@ -12,6 +12,7 @@ LEAST_FOR_DEFAULT = 127  # rows from which on prism can be fitted: 102 to learn 
 BYTES, BYTES_PER_VALUE = 0.35e9, 100
 WORTH_SAYING = 1e9  # bytes
 LONG = 1_000_000  # rows, from which on it is said in any case
+MUCH_MISSING = 0.2  # share of the values, from which on it is said
 
 
 def is_small(rows: int) -> bool:
@@ -78,3 +79,18 @@ def size_notes(rows: int, channels: int) -> tuple[str, ...]:
             f", and {free / 1e9:.1f} GB are free. Give fewer rows or channels: every second row does for most faults"
         )
     return (words + ".",)
+
+
+def missing_notes(missing: int, values: int) -> tuple[str, ...]:
+    """Notes on fitting a detector where so many of the values are missing.
+
+    Examples
+    --------
+    >>> missing_notes(600, 1000), missing_notes(20, 1000)
+    (('60 % of the values are missing: the model knows the others alone. Which channels they are of: tisat look.',), ())
+    """
+    if missing < MUCH_MISSING * values:
+        return ()
+    return (
+        f"{100 * missing / values:.0f} % of the values are missing: the model knows the others alone. Which channels they are of: tisat look.",
+    )
