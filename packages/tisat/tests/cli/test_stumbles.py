@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tisat.alarms.budget import Budget
 from tisat.cli import main
 from tisat.cli.output import print_table
 
@@ -112,3 +113,27 @@ def test_fit_says_that_many_values_are_missing(run):
     code, said = run("fit", "d.csv", "--out", "m.tisat")
     assert code == 0
     assert "% of the values are missing: the model knows the others alone" in said
+
+
+def test_options_that_are_proposed_can_be_typed(run):
+    """'--no-counter Zähler Zulauf' was printed without quotes."""
+    rng = np.random.default_rng(0)
+    write("z.csv", np.column_stack([np.cumsum(rng.poisson(3, 800)), rng.normal(size=800)]), "Zaehler Zulauf,b")
+    assert "'Zaehler" in run("look", "z.csv")[1]  # over two lines of its cell
+    said = run("fit", "z.csv", "--detector", "ewma", "--out", "m.tisat")[1]
+    assert "--no-counter 'Zaehler Zulauf'" in said
+
+
+def test_a_folder_is_looked_at_with_whole_times_and_the_command_to_type_next(run, tmp_path):
+    (tmp_path / "plant").mkdir()
+    for name in ("pump-a", "pump-b"):
+        rows = [f"2026-01-01T{i // 60:02d}:{i % 60:02d}:00,{i % 7},{i % 5}" for i in range(600)]
+        (tmp_path / "plant" / f"{name}.csv").write_text("\n".join(["time,flow,level", *rows]))
+    said = run("look", "plant")[1]
+    assert "2026-01-01" in said
+    assert "09:59" in said
+    assert said.endswith("next: tisat fit plant --each --out models")
+
+
+def test_a_budget_of_more_than_one_alarm_in_two_rows_is_not_rounded():
+    assert Budget.parse("1000/day", period=60.0).say(1.44) == "1 in 1.44 rows (1.44 minutes)"

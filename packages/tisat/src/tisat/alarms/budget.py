@@ -109,7 +109,7 @@ class Budget:
         >>> Budget.parse("1/week", period=60.0).say(2880.0)
         '1 in 2880 rows (2 days)'
         """
-        words = f"1 in {time_steps:.0f} rows"
+        words = f"1 in {time_steps:.0f} rows" if time_steps >= 10 else f"1 in {time_steps:.3g} rows"
         if self.period is None or not np.isfinite(time_steps):
             return words
         seconds = time_steps * self.period

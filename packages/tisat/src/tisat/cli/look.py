@@ -53,6 +53,8 @@ def look(
             [_machine(first_look) for first_look in looks],
             note="For the channels of one machine: tisat look on its file.",
         )
+        if any(_next(first_look, "", file, how) for first_look in looks):
+            typer.echo(f"next: tisat fit {shlex.quote(file)}{reading_text(dict(how or {}))} --each --out models")
         return
     first_look = looks[0]
     few = f"--detector {FOR_FEW} " if is_small(first_look.usable) else ""
@@ -73,7 +75,8 @@ def look(
 def _advice(one: Look) -> tuple[list[str], list[str]]:
     """Advice for each channel; advice that several share goes in a line below."""
     keys = [
-        re.sub(r"\d+", "0", re.sub(rf"(--[a-z-]+) {re.escape(c.name)}(?!\S)", r"\1 *", c.advice)) for c in one.channels
+        re.sub(r"\d+", "0", re.sub(rf"(--[a-z-]+) {re.escape(shlex.quote(c.name))}(?!\S)", r"\1 *", c.advice))
+        for c in one.channels
     ]
     cells, lines = [c.advice for c in one.channels], list[str]()
     for key in dict.fromkeys(keys):
@@ -85,7 +88,7 @@ def _advice(one: Look) -> tuple[list[str], list[str]]:
         advice = longest.advice
         for option in ("--drop", "--counter", "--no-counter"):
             many = f" {option} ".join(map(shlex.quote, names)) if option != "--drop" else shlex.quote(",".join(names))
-            advice = advice.replace(f"{option} {longest.name}", f"{option} {many}")
+            advice = advice.replace(f"{option} {shlex.quote(longest.name)}", f"{option} {many}")
         lines.append(f"{mark} {len(group)} channels: {advice}")
         cells = [mark if other == key else cell for other, cell in zip(keys, cells, strict=True)]
     return cells, lines
@@ -146,12 +149,17 @@ def _machine(one: Look) -> list[object]:
     return [
         one.name,
         one.rows,
-        str(one.first or ""),
-        str(one.last or ""),
+        _minute(one.first),
+        _minute(one.last),
         one.gaps,
         len(one.channels),
         ", ".join(odd[:4]),
     ]
+
+
+def _minute(stamp: str | float | None) -> str:
+    """A time that fits a narrow column, the date over the time of the day; without seconds where there are none."""
+    return str("" if stamp is None else stamp).replace("T", "\n").removesuffix(":00")
 
 
 @reads_files

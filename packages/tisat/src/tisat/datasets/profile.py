@@ -5,6 +5,7 @@ Nothing is changed here, and no detector is known: it says what a person should 
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -137,7 +138,7 @@ def _channel(name: str, values: Array, together: Flags) -> ChannelLook:
     missing = np.isnan(values)
     values_known = values[~missing]
     if not len(values_known):
-        advice = f"no values: leave it out with --drop {name}"
+        advice = f"no values: leave it out with --drop {shlex.quote(name)}"
         return ChannelLook(name, np.nan, np.nan, np.nan, 1.0, len(values), 0, 0, "empty", advice)
     distinct = len(np.unique(values_known))
     run = _longest(np.diff(values_known) == 0) + 1
@@ -167,15 +168,15 @@ def _is_long(run: int, rows: int) -> bool:
 def _channel_kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
     steps = np.diff(known)
     if distinct == 1:
-        return "constant", f"any other value stands out; not wanted: --drop {name}"
+        return "constant", f"any other value stands out; not wanted: --drop {shlex.quote(name)}"
     if distinct == 2:
         return "on/off", "kept; scored by how it switches"
     if distinct <= FEW and np.allclose(known, np.round(known)):
         return "states", "kept; a new state stands out"
     if is_counter(known):
-        return "counter", f"its growth per row is used; else --no-counter {name}"
+        return "counter", f"its growth per row is used; else --no-counter {shlex.quote(name)}"
     if len(steps) >= 20 and np.mean(steps >= 0) >= COUNTS and known[-1] > known[0]:
-        return "counter", f"it only grows: --counter {name} (use its growth) or --drop {name}"
+        return "counter", f"it only grows: --counter {shlex.quote(name)} (use its growth) or --drop {shlex.quote(name)}"
     if _is_long(run, len(known)):
         return "stuck", f"the same value for up to {run} rows: if the sensor was dead, fit without them"
     return "measurement", "kept"

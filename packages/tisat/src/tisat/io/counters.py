@@ -7,6 +7,7 @@ bridge. Over a whole series and row by row the arithmetic is the same. This modu
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -156,5 +157,5 @@ def said_of(counters: Sequence[str]) -> str:
     plural = len(counters) > 1
     return (
         f"{names} {'are counters' if plural else 'is a counter'}: the model looks at {'their' if plural else 'its'} growth per row. "
-        f"If {'one is' if plural else 'it is'} none: --no-counter {counters[0] if not plural else 'NAME'}"
+        f"If {'one is' if plural else 'it is'} none: --no-counter {shlex.quote(counters[0]) if not plural else 'NAME'}"
     )

@@ -6,6 +6,7 @@ rows which come one by one later can be read the same way. This module does not 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -129,8 +130,8 @@ def read_columns(file: Path, how: Reading) -> Columns:
         several = f"columns {listed(text)}" if len(text) > 1 else f"column {text[0]!r}"
         raise SeriesError(
             f"The {several} of a table must hold numbers. Got text or dates instead. "
-            f"Leave {'them' if len(text) > 1 else 'it'} out with --drop {','.join(text)}, or drop={text!r}; "
-            f"if it is the time, give --time {text[0]}; if it names the machine, --entity {text[0]}."
+            f"Leave {'them' if len(text) > 1 else 'it'} out with --drop {shlex.quote(','.join(text))}, or drop={text!r}; "
+            f"if it is the time, give --time {shlex.quote(text[0])}; if it names the machine, --entity {shlex.quote(text[0])}."
         )
     if roles.label is not None and not table.columns[roles.label]:
         raise SeriesError(f"The label column {roles.label!r} must hold 0 and 1. Got text instead.")
