@@ -137,3 +137,13 @@ def test_a_folder_is_looked_at_with_whole_times_and_the_command_to_type_next(run
 
 def test_a_budget_of_more_than_one_alarm_in_two_rows_is_not_rounded():
     assert Budget.parse("1000/day", period=60.0).say(1.44) == "1 in 1.44 rows (1.44 minutes)"
+
+
+def test_strange_words_and_columns_of_text_are_answered_at_once(run, tmp_path):
+    rows = [f"{'Bad Input' if i == 3 else i % 7},{'n.v.' if i == 5 else i % 5},on" for i in range(60)]
+    (tmp_path / "w.csv").write_text("\n".join(["a,b,my state", *rows]))
+    code, said = run("look", "w.csv")
+    assert code == 1
+    assert "--missing 'Bad Input,n.v.'" in said
+    assert "--drop 'my state'" in said
+    assert run("look", "w.csv", "--missing", "Bad Input,n.v.", "--drop", "my state")[0] == 0

@@ -107,7 +107,11 @@ def stray_cell(path: Path, form: Format, text: Collection[str]) -> DataFileError
         known = [cell for cell in cells if not is_missing(cell)]
         if known and sum(map(form.is_number, known)) > 0.5 * len(known):
             good.append(name)
-    return explain(path, form, numeric=frozenset(good)) if good else None
+    found = explain(path, form, numeric=frozenset(good)) if good else None
+    if found is None or len(good) == len(text):
+        return found
+    words = ",".join(name for name in text if name not in good)
+    return DataFileError(f"{found} And to leave out what holds only text: --drop {shlex.quote(words)}")
 
 
 @contextmanager
