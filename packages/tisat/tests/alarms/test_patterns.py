@@ -166,3 +166,9 @@ def test_one_alarm_on_another_sort_of_day_has_the_time_of_its_kind():
     assert not any(one.pattern.matches(fault) for one in proposals)
     same = alarm(99, "2026-06-04T06:20:00", ("current", 0.9, 1), mode="")
     assert any(one.pattern.matches(same) for one in proposals)
+
+
+def test_an_alarm_that_became_more_is_not_avoided():
+    grown = replace(STOPS[0], ongoing_since=STOPS[0].raised + 5)
+    (proposal,) = propose_patterns([grown, *STOPS[1:]], LABELS)
+    assert (proposal.labelled, proposal.avoided) == (3, 2)

@@ -91,7 +91,7 @@ def test_who_says_that_an_alarm_was_false_is_not_given_more_of_them(calibration)
     record = operation(calibration, [1.05, 0.97])
     lower = propose(calibration, record)
     assert lower.after.threshold < calibration.threshold
-    assert f"It is lower: {lower.added} more alarm" in str(lower)
+    assert f"It is lower: {lower.added} more rise" in str(lower)
     for word in ("false", "expected"):
         record.label(1010, word)
         same = propose(calibration, record)

@@ -9,6 +9,7 @@ import pytest
 
 from tisat.cli import main
 from tisat.datasets.synthetic import make_pump
+from tisat.series import Series
 
 pytestmark = pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")
 
@@ -70,6 +71,15 @@ def test_update_and_recalibrate_keep_the_settings(capsys, files, tmp_path):
     assert "daily" not in run(capsys, "show", third).out.split("budget")[-1]
 
 
+def label_all(table, word):
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    with table.open("w", newline="") as text:
+        writer = csv.DictWriter(text, [*rows[0], "label"])
+        writer.writeheader()
+        writer.writerows({**row, "label": word} for row in rows)
+    return rows
+
+
 def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, files, tmp_path):
     week, new, _ = files
     model, table, taken = tmp_path / "m.tisat", tmp_path / "alarms.csv", tmp_path / "taken.tisat"
@@ -77,11 +87,7 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
     run(capsys, "alarm", new, "--model", model, "--out", table)
     said = run(capsys, "label", table, new, "--model", model, code=1)
     assert "must have labels in a column 'label'" in said.err
-    rows = list(csv.DictReader(table.read_text().splitlines()))
-    with table.open("w", newline="") as text:
-        writer = csv.DictWriter(text, [*rows[0], "label"])
-        writer.writeheader()
-        writer.writerows({**row, "label": "false"} for row in rows)
+    rows = label_all(table, "false")
     before = model.read_bytes()
     alone = run(capsys, "label", table, new, "--model", model, "--take", "threshold")
     assert f"{len(rows)} false alarms" in alone.out
@@ -113,3 +119,44 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
     assert f"Got those of {new.stem!r}" in said
     table.write_text(table.read_text().replace(",false", ",maybe"))
     assert "must be false, true, expected, new normal" in run(capsys, "label", table, new, "--model", model, code=1).err
+
+
+@pytest.mark.parametrize(("word", "take"), [("false", "both"), ("false", "threshold"), ("expected", "patterns")])
+def test_the_preview_of_labels_is_what_the_written_model_does(capsys, files, tmp_path, word, take):
+    week, new, _ = files
+    model, table, taken = tmp_path / "m.tisat", tmp_path / "alarms.csv", tmp_path / "taken.tisat"
+    run(capsys, "fit", "--train", week, "--out", model, "--detector", "mahalanobis")
+    run(capsys, "alarm", new, "--model", model, "--out", table)
+    rows = label_all(table, word)
+    said = run(capsys, "label", table, new, "--model", model, "--take", take)
+    promised = json.loads(
+        run(capsys, "label", table, new, "--model", model, "--take", take, "--out", taken, "--json").out
+    )
+    later = json.loads(run(capsys, "alarm", new, "--model", taken, "--json").out)["alarms"]
+    known = sum(bool(one["known"]) for one in later)
+    assert promised["calls"] == {"now": len(rows), "then": len(later) - known, "known": known}
+    assert f"people would be called {len(later) - known} time" in said.out
+    assert f"instead of {len(rows)}" in said.out
+
+
+def test_a_threshold_that_leads_to_more_calls_says_so(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+
+    def rises(name, count, first, every, size):
+        values = rng.normal(size=(count, 2))
+        for row in range(first, count, every):
+            values[row : row + 12, 0] += size
+        values[500:520, 0] += 15.0 * (name == "new.csv")
+        stamps = np.datetime64("2026-01-05T00:00:00") + np.arange(count) * np.timedelta64(60, "s")
+        return write(tmp_path / name, Series(values, timestamps=stamps, channels=("a", "b")))
+
+    week, new = rises("week.csv", 3000, 300, 300, 4.0), rises("new.csv", 6000, 1000, 1500, 3.6)
+    model, table = tmp_path / "m.tisat", tmp_path / "alarms.csv"
+    run(capsys, "fit", week, "--out", model, "--detector", "mahalanobis", "--budget", "1/day")
+    run(capsys, "alarm", new, "--model", model, "--out", table)
+    now = len(label_all(table, "true"))
+    then = json.loads(run(capsys, "label", table, new, "--model", model, "--json").out)["calls"]["then"]
+    assert then > now
+    assert (
+        f"That is {then - now} more than now; --take patterns" in run(capsys, "label", table, new, "--model", model).out
+    )

@@ -193,7 +193,7 @@ class Proposal:
                 f"The threshold would stay at {self.before.threshold:.4g}. For fewer alarms take the patterns, or a smaller budget."
             ]
         if self.added:
-            lines.append(f"It is lower: {self.added} more alarm{'s' * (self.added != 1)} would have been raised.")
+            lines.append(f"It is lower: {self.added} more rise{'s' * (self.added != 1)} would have passed it.")
         if self.false_alarms:
             lines.append(
                 f"{self.false_alarms} false alarms in {self.seen} rows; the budget allows {self.seen / self.after.target:.2g}."

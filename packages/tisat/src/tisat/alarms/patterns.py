@@ -176,7 +176,7 @@ class PatternProposal:
 
     pattern: Pattern
     labelled: int  # alarms labelled false or expected that it was made from
-    avoided: int  # alarms labelled false or expected that it matches
+    avoided: int  # alarms labelled false or expected that would be known by it
     hidden: int  # alarms labelled true that it matches
     unlabelled: int  # alarms nobody labelled that it matches
 
@@ -222,7 +222,8 @@ def propose_patterns(alarms: Sequence[Alarm], labels: Mapping[int, str]) -> tupl
         minute = _common_minute(group) if len(group) >= FEWEST else _common_minute(alike)
         pattern = Pattern(kind, mode, day, minute, tuple(one.channels for one in group[-MOST_EXAMPLES:]))
         matched = [labels.get(one.raised, "unlabelled") for one in alarms if pattern.matches(one)]
-        counts = (sum(word in PROPOSING for word in matched), matched.count("true"), matched.count("unlabelled"))
+        avoided = sum(labels.get(one.raised) in PROPOSING and bool(known_by(one, [pattern])) for one in alarms)
+        counts = (avoided, matched.count("true"), matched.count("unlabelled"))
         proposals.append(PatternProposal(pattern, len(group), *counts))
     return tuple(sorted(proposals, key=lambda one: (-one.avoided, str(one.pattern))))
 

@@ -180,19 +180,29 @@ def label(
     for row, word in labels.items():
         record.label(row, "expected" if row in covered else word)  # what a pattern knows asks for no other threshold
     proposal = propose(watch.calibration, record)
+    adopted = watch.at(watch.calibration)
+    if take != "patterns":
+        adopted.adopt(proposal)
+    for pattern in patterns if take != "threshold" else ():
+        if pattern.safe:
+            adopted.adopt(pattern)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alarms_then = adopted.alarms(series)
+    calls = {
+        "now": sum(not alarm.known for alarm in alarms_now),
+        "then": sum(not alarm.known for alarm in alarms_then),
+        "known": sum(bool(alarm.known) for alarm in alarms_then),
+    }
     if out is not None:
-        if take != "patterns":
-            watch.adopt(proposal)
-        for pattern in patterns if take != "threshold" else ():
-            if pattern.safe:
-                watch.adopt(pattern)
-        watch.save(out)
+        adopted.save(out)
     if json:
         print_json(
             {
                 "labels": count,
                 "words": proposal.words,
                 "after": proposal.after.to_json(),
+                "calls": calls,
                 "model": out and str(out),
                 "patterns": [pattern.to_json() for pattern in patterns],
             }
@@ -204,10 +214,18 @@ def label(
         else []
     )
     typer.echo("\n".join([*proposal.words, *left_out, *(f"pattern: {pattern.words}" for pattern in patterns)]))
+    typer.echo(_calls_in_words(**calls))
     more = " and the patterns (--take says which)" if patterns else ""
     typer.echo(
         f"nothing has changed; --out writes a model with the threshold{more}" if out is None else f"written to {out}"
     )
+
+
+def _calls_in_words(now: int, then: int, known: int) -> str:
+    """The calls of a replay with everything taken together, beside those of the model in force."""
+    known_words = f" ({known} known)" if known else ""
+    more = f" That is {then - now} more than now; --take patterns leaves the threshold as it is." if then > now else ""
+    return f"In this file people would be called {then} time{'s' * (then != 1)} instead of {now}{known_words}.{more}"
 
 
 def _labels(path: Path, machine: str) -> tuple[list[tuple[int, str]], list[str]]:
