@@ -1,6 +1,7 @@
 """Episodes: counted as defined, and from them thresholds that are finite, strictly monotone and said in words."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -92,6 +93,16 @@ def test_a_budget_about_as_rare_as_the_data_supports_has_no_factor():
     assert "Extrapolated: just beyond what the data can support." in near.words
     assert "times" not in f"{near}{near.notes}"
     assert "; 2.7 times as rare as your data supports" in str(far)
+    assert far.advice == ""
+
+
+@pytest.mark.parametrize("method", ["episodes", "bootstrap"])
+def test_a_budget_far_rarer_than_the_data_supports_names_one_to_type(method):
+    scores = np.random.default_rng(1).exponential(size=600)
+    far = quietly(calibrate, make_rule("threshold"), scores, "1/10000 rows", method=method)
+    typed = re.search(r"--budget '(.*)' is supported", far.advice)[1]
+    assert far.notes[-1].endswith(far.advice)
+    assert not quietly(calibrate, make_rule("threshold"), scores, typed, method=method).extrapolated > 1.0
 
 
 @pytest.mark.parametrize("name", CALM)

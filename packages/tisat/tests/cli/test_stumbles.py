@@ -1,5 +1,7 @@
 """Sentences of the command line that once led nowhere."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -147,3 +149,29 @@ def test_strange_words_and_columns_of_text_are_answered_at_once(run, tmp_path):
     assert "--missing 'Bad Input,n.v.'" in said
     assert "--drop 'my state'" in said
     assert run("look", "w.csv", "--missing", "Bad Input,n.v.", "--drop", "my state")[0] == 0
+
+
+def test_few_rows_name_the_budget_they_support(run):
+    rng = np.random.default_rng(3)
+
+    def minutes(name, values):
+        stamps = np.datetime64("2026-01-01T00:00:00") + np.arange(len(values)) * np.timedelta64(60, "s")
+        lines = [f"{stamp},{value:.3f}" for stamp, value in zip(stamps, values, strict=True)]
+        Path(name).write_text("\n".join(["time,a", *lines, ""]))
+
+    shifted = rng.normal(size=600)
+    shifted[300:330] += 8.0
+    minutes("few.csv", rng.normal(size=300))
+    minutes("new.csv", shifted)
+    advice = (
+        "At this threshold small or short changes will not be seen; --budget 1/hour is supported by the training rows."
+    )
+    said = run("fit", "few.csv", "--detector", "mahalanobis", "--budget", "1/day", "--out", "day.tisat")[1]
+    assert said.count(advice) == 1
+    said = run("alarm", "new.csv", "--model", "day.tisat")[1]
+    assert said.count(advice) == 1
+    assert "cannot support" not in said  # said by "Your data supports up to" already
+    assert "will not be seen" not in run("alarm", "new.csv", "--model", "day.tisat", "--budget", "1/hour")[1]
+    minutes("other.csv", shifted)
+    said = run("alarm", "new.csv", "other.csv", "--model", "day.tisat")[1]
+    assert f"note (2 of 2): {advice}" in said

@@ -119,6 +119,21 @@ class Budget:
                 return f"{words} ({amount} {unit}{'s' * (amount != '1')})"
         return f"{words} ({seconds:.3g} seconds)"
 
+    def as_typed(self, time_steps: float) -> str:
+        """A round budget to type, at most as rare as one false alarm in so many rows.
+
+        Examples
+        --------
+        >>> Budget.parse("1/week", period=60.0).as_typed(67.0), Budget.parse("1/week", period=60.0).as_typed(2900.0)
+        ('1/hour', "'1/2 days'")
+        >>> Budget.parse("1/1000 rows").as_typed(66.7)
+        "'1/66 rows'"
+        """
+        seconds = 0.0 if self.period is None else time_steps * self.period
+        unit = next((unit for unit in ("week", "day", "hour", "minute", "second") if seconds >= SECONDS[unit]), "")
+        amount = int(seconds / SECONDS[unit]) if unit else max(int(time_steps), 2)
+        return f"1/{unit}" if unit and amount == 1 else f"'1/{amount} {unit or 'row'}s'"
+
     @classmethod
     def check(cls, value: BudgetLike) -> BudgetLike:
         """Return a budget as it was given; refuse what is none, whatever the clock."""

@@ -27,7 +27,7 @@ from tisat.alarms.budget import Budget
 from tisat.alarms.control import ACTIVE
 from tisat.alarms.episodes import SUPPORT, Episodes
 from tisat.alarms.result import Calibration as Calibration
-from tisat.alarms.result import from_episodes
+from tisat.alarms.result import from_episodes, with_advice
 from tisat.alarms.result import period_interval as period_interval
 from tisat.alarms.rules import AlarmRule, PaperRule, Scored
 from tisat.errors import CalibrationWarning, InputError
@@ -192,11 +192,12 @@ class NormalEvidence:
         alarms, time_steps, active = _observed(self.folds, own_threshold, period, careful=careful, rng=rng)
         low, high = period_interval(alarms, time_steps, folds=self.crossfit)
         reached = [self.rule.accumulate(segment, threshold=threshold).statistic for segment in self.segments]
-        return replace(
+        calibration = replace(
             draft, threshold=threshold, method=own_threshold, observed=time_steps / alarms if alarms else None, low=low, high=high,
             alarms=alarms, time_steps=time_steps, active=active, largest=float(np.nanmax(np.concatenate(reached))),
             compression=None, notes=tuple(notes),
         )  # fmt: skip
+        return with_advice(calibration)
 
     def _choose(self, target: float) -> str:
         """Dependent evidence or a rule without a bound: bootstrap.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95  # of the interval of the observed period
 WORTH_SAYING = 1.1  # a budget so many times as rare as the data supports
+FAR = 3.0  # from so many times on small changes are missed, which is said
 MANY = 50  # events; more are left to scipy
 
 
@@ -125,6 +126,14 @@ class Calibration:
         1 where it is not.
         """
         return max(self.target / self.supported, 1.0)
+
+    @property
+    def advice(self) -> str:
+        """The budget to type instead of one that is far rarer than the data supports; empty where it is not."""
+        if self.extrapolated < FAR:
+            return ""
+        typed = Budget(self.budget, self.target, self.period).as_typed(self.supported)
+        return f"At this threshold small or short changes will not be seen; --budget {typed} is supported by the training rows."
 
     @property
     def control(self) -> Control | None:
@@ -276,7 +285,7 @@ def from_episodes(draft: Calibration, normal: Episodes) -> Calibration:
             f"{say(normal.supported)}. The threshold is extrapolated{beyond}: "
             f"h = {expanded(level, draft.compression):.4g}, the largest normal statistic is {expanded(normal.largest, draft.compression):.4g}.",
         )
-    return replace(
+    calibration = replace(
         draft,
         threshold=expanded(level, draft.compression),
         method="episodes",
@@ -291,3 +300,12 @@ def from_episodes(draft: Calibration, normal: Episodes) -> Calibration:
         normal=normal,
         notes=notes,
     )
+    return with_advice(calibration)
+
+
+def with_advice(calibration: Calibration) -> Calibration:
+    """The calibration with its advice at the end of the last note, which says that the data does not support the budget."""
+    if not calibration.advice:
+        return calibration
+    *others, last = calibration.notes
+    return replace(calibration, notes=(*others, f"{last} {calibration.advice}"))

@@ -124,7 +124,8 @@ class AlarmEach:
             return self.lost(machine, str(error))
         silent = tuple(one.channel for one in alarms.silences if one.until is None)
         judged = MachineAlarms(
-            machine.name, tuple(alarms), alarms.tally.rows, alarms.tally.judged, silent, notes=tuple(str(one.message) for one in caught)
+            machine.name, tuple(alarms), alarms.tally.rows, alarms.tally.judged, silent,
+            notes=(*(str(one.message) for one in caught), *filter(None, [alarms.calibration.advice])),
         )  # fmt: skip
         return replace(judged, **_drawing(alarms, series)) if self.drawn else judged
 

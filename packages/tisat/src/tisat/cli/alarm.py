@@ -143,6 +143,8 @@ def alarm(
     outputs.write(alarms, checked, expected, f"tisat alarm {Path(files[0]).name} --model {model.name}")
     moved = [str(alarms.movement)] if alarms.movement is not None and alarms.movement.moved else []
     notes = [*moved, *series.notes, *alarms.calibration.notes, *(str(warning.message) for warning in caught)]
+    if advice := alarms.calibration.advice:  # alone: the lines of the calibration say the rest
+        notes = [*(note for note in notes if not note.endswith(advice)), advice]
     outputs.report(alarms, series.name, notes, json=json)
 
 
