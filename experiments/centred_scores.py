@@ -1,7 +1,7 @@
-"""How to join the two parts of a centred score, chosen on series that no evaluation list of TSB-AD holds.
+"""How to join the parts of a centred score, chosen on series that no evaluation list of TSB-AD holds.
 
-The parts: the nearest window of training, scored round each row, and prism's statistic averaged over the next 60 rows. The
-development series are what is left of the raw data when every series of `tisat bench tsb-ad-m` and `tsb-ad-u` is taken out: NAB, UCR
+The parts: the nearest window of training, scored round each row; prism's statistic and the logarithm of its score, both averaged over the
+next 60 rows. The development series are what is left of the raw data when every series of `tisat bench tsb-ad-m` and `tsb-ad-u` is taken out: NAB, UCR
 and 15 services of JumpStarter2 and ASD with their own training rows; MSL, SMAP and SMD test files with the first quarter as training, at
 most 100 rows before the first event. Scored as TSB-AD does. Parts are kept in a folder, so a second run is quick.
 
@@ -25,7 +25,7 @@ from tisat.watch.centred import ahead, joined, window_scores
 from tisat_bench.datasets.loading import data_root, load
 from tisat_bench.tsb_ad import find_series, read_benchmark
 
-NOW, BEFORE = "standard scores, averaged over a period", "mean of ranks (before)"
+NOW, OTHER = "windows and statistic (as it is)", "with the score as a third part"
 LONGEST = 60_000  # rows of a series that is taken
 
 
@@ -60,33 +60,50 @@ def development_series() -> Iterator[tuple[str, np.ndarray, np.ndarray, int]]:
 
 
 def parts_of(kept: Path, name: str, values: np.ndarray, labels: np.ndarray, rows: int) -> dict[str, np.ndarray]:
-    """Both parts of one series, computed once."""
+    """The parts of one series, computed once."""
     file = kept / f"{name}.npz"
     if not file.is_file():
         period = own_period(values)
-        statistic = Watch("prism").fit(values[:rows]).score(values)
-        windows = window_scores(values[:rows], values, period=period)
-        np.savez(file, statistic=ahead(statistic), windows=windows, labels=labels, period=period)
+        watch = Watch("prism").fit(values[:rows])
+        np.savez(
+            file,
+            statistic=ahead(watch.score(values)),
+            score=ahead(compressed(watch.detector.decision_function(values))),
+            windows=window_scores(values[:rows], values, period=period),
+            labels=labels,
+            period=period,
+        )
         print(f"{name}: {values.shape}", flush=True)
     return dict(np.load(file))
 
 
-def joins(first: np.ndarray, second: np.ndarray, period: int) -> dict[str, np.ndarray]:
+def compressed(scores: np.ndarray) -> np.ndarray:
+    """Logarithms of scores, the lowest as 0; 0 where there is none."""
+    known = np.isfinite(scores)
+    lowest = scores[known].min()
+    return np.where(known, np.log1p(np.where(known, scores, lowest) - lowest), 0.0)
+
+
+def sum_of(*parts: np.ndarray, period: int) -> np.ndarray:
+    """Standard scores of any number of parts, summed and averaged over a period."""
+    nothing = np.zeros(len(parts[0]))
+    return np.sum([joined(part, nothing, period=period) for part in parts], axis=0)
+
+
+def joins(windows: np.ndarray, statistic: np.ndarray, score: np.ndarray, period: int) -> dict[str, np.ndarray]:
     """The ways that were compared."""
-    ranks = [average_ranks(one) / len(one) for one in (first, second)]
-    tails = [-np.log1p(-(rank - 0.5 / len(rank))) for rank in ranks]
+    ranks = [average_ranks(part) / len(part) for part in (windows, statistic)]
     return {
-        "windows alone": first,
-        "statistic alone": second,
-        BEFORE: ranks[0] + ranks[1],
-        "the same, averaged over a period": joined(ranks[0] + ranks[1], np.zeros(len(first)), period=period),
-        "larger rank": np.maximum(*ranks),
-        "smaller rank": np.minimum(*ranks),
-        "tail probabilities multiplied": tails[0] + tails[1],
-        "the same, averaged over a period ": joined(tails[0] + tails[1], np.zeros(len(first)), period=period),
-        "standard scores": joined(first, second, period=1),
-        "standard scores, averaged over half a period": joined(first, second, period=period // 2),
-        NOW: joined(first, second, period=period),
+        "windows alone": windows,
+        "statistic alone": statistic,
+        "score alone": score,
+        "mean of ranks of windows and statistic": ranks[0] + ranks[1],
+        NOW: joined(windows, statistic, period=period),
+        "windows and score": joined(windows, score, period=period),
+        "statistic and score": joined(statistic, score, period=period),
+        "score twice": sum_of(windows, statistic, score, score, period=period),
+        "with the score, averaged over two periods": sum_of(windows, statistic, score, period=2 * period),
+        OTHER: sum_of(windows, statistic, score, period=period),
     }
 
 
@@ -105,7 +122,7 @@ def main() -> None:
         period = int(parts["period"])
         results[name] = {
             way: float(vus_pr(parts["labels"], scores, max_buffer=period, version="2025", thresholds=250))
-            for way, scores in joins(parts["windows"], parts["statistic"], period).items()
+            for way, scores in joins(parts["windows"], parts["statistic"], parts["score"], period).items()
         }
     kinds = sorted({"-".join(name.split("-")[:2]) for name in results})
     print(f"| join | {' | '.join(kinds)} |\n|---|{'---|' * len(kinds)}")
@@ -113,12 +130,10 @@ def main() -> None:
         means = [np.mean([r[way] for name, r in results.items() if name.startswith(f"{kind}-")]) for kind in kinds]
         print(f"| {way.strip()} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
     for side, title in (("u", "univariate"), ("m", "multivariate")):
-        apart = np.array([r[NOW] - r[BEFORE] for name, r in results.items() if name.startswith(side)])
+        apart = np.array([r[OTHER] - r[NOW] for name, r in results.items() if name.startswith(side)])
         draws = np.random.default_rng(0).choice(apart, (4000, len(apart))).mean(axis=1)
         low, high = np.quantile(draws, [0.025, 0.975])
-        print(
-            f"{title}, {len(apart)} series: {NOW} against the mean of ranks {apart.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
-        )
+        print(f"{title}, {len(apart)} series: {OTHER}, against {NOW} {apart.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
 
 
 if __name__ == "__main__":
