@@ -18,12 +18,10 @@ from kept import entities
 
 from tisat.alarms.rules import make_rule
 from tisat.batch.fitting import LEARN_FROM
-from tisat.batch.groups import Described, by_likeness
-from tisat.batch.likeness import Moments
+from tisat.batch.groups import Described, _figures, by_likeness
 from tisat.detectors import adapt, make
 from tisat.metrics import spd_score
 from tisat.metrics.statistics import interval_of, resampled_means, resampling_weights
-from tisat.series import Series
 
 SETS = ("smd", "msl", "smap", "ASD", "JumpStarter2")
 DELTA_MAX = 100
@@ -45,7 +43,7 @@ def study(which: str, name: str) -> None:
     rows = {one[0]: one[1:] for one in entities(which)}
     alike = by_likeness(
         [
-            Described(one, tuple(map(str, range(train.shape[1]))), Moments.of(Series(train)))
+            Described(one, tuple(map(str, range(train.shape[1]))), tuple(_figures(train[-5000:]).ravel()))
             for one, (train, _, _) in rows.items()
         ]
     )
@@ -56,14 +54,11 @@ def study(which: str, name: str) -> None:
         if way.startswith("one"):
             for group in set(groups.values()):
                 members = spread([one for one in rows if groups[one] == group])
-                if len(members) == 1:
-                    continue  # a machine alone has a model of its own, as with --each
                 shared[group] = make(name).fit([rows[one][0] for one in members], holdout=0.0)
         holdout = 0.0 if way.endswith("rows") else None
         found[way] = {
             one: statistic(
-                adapt(shared[groups[one]], train) if groups[one] in shared else make(name).fit(train, holdout=holdout),
-                test,
+                adapt(shared[groups[one]], train) if shared else make(name).fit(train, holdout=holdout), test
             )
             for one, (train, test, _) in rows.items()
         }
@@ -82,12 +77,7 @@ def study(which: str, name: str) -> None:
             gap = each[way] - each["a model each"]
             interval = interval_of(float(np.nanmean(gap)), resampled_means(gap, resampling_weights(len(gap))))
             said = f"; mean {interval.value:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
-        of_each = list(alike.values())
-        count = (
-            f" ({len(set(of_each))} groups, {sum(of_each.count(group) == 1 for group in of_each)} machines alone)"
-            if way == "one for each group"
-            else ""
-        )
+        count = f" ({len(set(alike.values()))} groups)" if way == "one for each group" else ""
         print(f"{which} {name}, {way}{count}: {pooled:.3f}/{np.nanmean(each[way]):.3f}{said}", flush=True)
 
 

@@ -8,7 +8,6 @@ import pytest
 from tisat.batch import Describe, FitEach, FitGroup, Machine, find_machines, group_machines
 from tisat.batch.engines import Inline
 from tisat.batch.groups import Described, by_likeness, by_name, by_table
-from tisat.batch.likeness import Moments, likeness
 from tisat.cli import main
 from tisat.detectors import LinearLast, adapt
 from tisat.errors import DataFileError, ParameterError
@@ -54,51 +53,14 @@ def test_groups_by_name_by_table_and_by_likeness(folder, tmp_path):
     assert all(kinds[a] == kinds[b] for a in NAMES for b in NAMES if alike[a] == alike[b])
 
 
-def described(name, channels, seed, levels=(0.0, 5.0), count=300):
-    values = np.random.default_rng(seed).normal(levels, size=(count, 2))
-    return Described(name, channels, Moments.of(Series(values, channels=channels)))
-
-
 def test_machines_with_other_channels_are_never_one_group():
-    same = [described(f"m{k}", ("a", "b"), k) for k in range(3)]
-    turned = described("turned", ("b", "a"), 3, levels=(5.0, 0.0))
-    other = described("other", ("a", "c"), 4)
-    few = described("few", ("a", "b"), 5, count=10)
-    found = by_likeness([*same, turned, other, few, Described("lost", trouble="no such file")])
+    same = [Described(f"m{k}", ("a", "b"), (1.0, 1.0, 0.1, 2.0, 1.0, 0.1)) for k in range(3)]
+    turned = Described("turned", ("b", "a"), (2.0, 1.0, 0.1, 1.0, 1.0, 0.1))
+    other = Described("other", ("a", "c"), (1.0, 1.0, 0.1, 2.0, 1.0, 0.1))
+    found = by_likeness([*same, turned, other, Described("lost", trouble="no such file")])
     assert len({found[name] for name in ("m0", "m1", "m2", "turned")}) == 1
-    assert len({found[name] for name in ("m0", "other", "few")}) == 3
+    assert found["other"] != found["m0"]
     assert "lost" not in found
-
-
-def servers(sizes):
-    """The load follows requests over the size of a server: alike in the level of most channels, not in that relation."""
-    rng = np.random.default_rng(8)
-    many = []
-    for number, size in enumerate(sizes):
-        demand = 1.0 + 0.5 * np.sin(np.arange(900) / 40.0) + 0.1 * rng.standard_normal(900)
-        load = 8.0 + 35.0 * demand + 0.8 * rng.standard_normal(900)
-        calm = rng.normal(size=(900, 4))
-        many.append(Series(np.column_stack([size * demand, load, calm]), name=f"s-{number}"))
-    return many
-
-
-def test_machines_that_the_note_calls_unlike_are_never_one_group():
-    many = servers([100, 200, 330, 100, 200, 330, 100, 520])
-    assert likeness(many).unlike
-    groups = by_likeness([Described(one.name, one.channels, Moments.of(one)) for one in many])
-    assert len(set(groups.values())) == 4
-    assert groups["s-0"] == groups["s-3"] == groups["s-6"]
-    for group in set(groups.values()):
-        members = [one for one in many if groups[one.name] == group]
-        assert len(members) == 1 or not likeness(members).unlike
-    assert "--each --group-by auto" in str(likeness(many))
-
-
-def test_where_no_machine_is_alike_another_each_is_advised():
-    found = likeness(servers([50, 100, 200, 330, 520, 900]))
-    assert found.unlike
-    assert "Use --each, one model for each: 6 of 6 are alike no other" in str(found)
-    assert "--group-by" not in str(found)
 
 
 def test_wrong_groups_are_refused_with_a_sentence(tmp_path):
@@ -191,15 +153,3 @@ def test_a_group_that_cannot_be_fitted_leaves_each_its_own_model(tmp_path):
         machine.stamp  # noqa: B018
     row = next(iter(Inline().each(Describe(), [machine], started=lambda _: None)))
     assert row.trouble
-
-
-def test_a_machine_alone_in_its_group_gets_a_model_of_its_own(folder, tmp_path, capsys):
-    asked = ["fit", str(folder), "--each", "--detector", "linear-last", "--set", "window=10", "--budget", "1/100 rows"]
-    asked += ["--engine", "inline", "--out"]
-    assert run(*asked, str(tmp_path / "each")) == 0
-    capsys.readouterr()
-    assert run(*asked, str(tmp_path / "grouped"), "--group-by", r"^\w+-\d") == 0
-    assert "no machine is in a group with another; each gets a model of its own" in capsys.readouterr().err
-    for name in NAMES:
-        own, grouped = (Watch.load(tmp_path / way / f"{name}.tisat").calibration for way in ("each", "grouped"))
-        assert own.threshold == grouped.threshold

@@ -279,17 +279,6 @@ def _fit_groups(machines: list[Machine], job: FitEach, out: Path, asked: str, wh
     for machine in machines:
         if machine.name in groups:
             members.setdefault(groups[machine.name], []).append(machine)
-    members = {name: many for name, many in members.items() if len(many) > 1}
-    alone = len(machines) - sum(map(len, members.values()))
-    if not members:
-        typer.echo(
-            "note: no machine is in a group with another; each gets a model of its own, as --each alone does.", err=True
-        )
-        return {}
-    if alone:
-        typer.echo(
-            f"in no group with others: {alone} of {len(machines)} machines; each gets a model of its own", err=True
-        )
     folder = out / "groups"
     folder.mkdir(exist_ok=True)
     files = {name: f"group-{number + 1}" for number, name in enumerate(members)}
@@ -301,7 +290,7 @@ def _fit_groups(machines: list[Machine], job: FitEach, out: Path, asked: str, wh
     for name, many in members.items():
         trouble = rows[files[name]]["trouble"]
         typer.echo(
-            f"group {name}: {len(many)} machines"
+            f"group {name}: {len(many)} machine{'s' * (len(many) != 1)}"
             + (f"; its model could not be fitted, each gets one of its own: {trouble}" if trouble else ""),
             err=True,
         )
