@@ -1,8 +1,7 @@
 """Alarms as objects: when raised, since when, until when, how strong, which channels, and on what budget.
 
-An alarm is raised at the first row of a run of active rows and cleared at the first row after it. One
-:class:`Alarms` holds those of one series, with the evidence, statistic and threshold they came from; it can be written
-as csv, parquet or JSON lines, and drawn. This module does not know detectors; it takes points and scores.
+An alarm is raised at the first row of a run of active rows and cleared at the first row after it. :class:`Alarms` holds those
+of one series, with the evidence, statistic and threshold they came from. This module takes points and scores, no detectors.
 """
 
 from __future__ import annotations

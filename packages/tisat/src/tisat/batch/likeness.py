@@ -42,8 +42,7 @@ class Likeness:
         what = "levels of its channels" if self.level >= self.relation else "channels from each other"
         return (
             f"These machines are unlike: a model of all predicts the {what} on held-out rows with {max(self.level, self.relation):.1f} times the "
-            f"error of a model for each (median of {self.machines}; most of all {self.worst}). --each fits one model for each, "
-            "--each --group-by auto one for each group of machines alike."
+            f"error of a model for each (median of {self.machines}; most of all {self.worst}). --each fits one model for each."
         )
 
 

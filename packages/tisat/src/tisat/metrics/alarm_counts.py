@@ -1,8 +1,7 @@
 """Alarms counted against events: each event rewarded once, each false alarm penalised once, and the delays.
 
-An alarm is *raised* at the first row of every run of active rows and raised again every ``delta_max`` while the
-run lasts. This is the one place that says what a detection, a delay and a false alarm are; every sequence metric
-is built on it. It does not know thresholds or areas.
+An alarm is *raised* at the first row of every run of active rows and again every ``delta_max`` while the run lasts. Every
+sequence metric is built on what a detection, a delay and a false alarm are here. It does not know thresholds or areas.
 """
 
 from __future__ import annotations
