@@ -106,6 +106,7 @@ def test_a_column_to_drop_that_is_not_there_is_said_where_it_was_typed(run):
         code, said = run(*words, "--drop", "c9")
         assert code == 0
         assert "note: no column 'c9' to leave out; there are a, b" in said
+    assert "no column" not in run("alarm", "d.csv", "--model", "m.tisat")[1]  # it was typed for another file
 
 
 def test_fit_says_that_many_values_are_missing(run):

@@ -139,12 +139,18 @@ def read_columns(file: Path, how: Reading) -> Columns:
     if len(values) == 0:
         raise SeriesError("A table must have at least one row below its header. Got none.")
     notes = [] if table.form is None else list(table.form.notes)
-    absent = [name for name in how.drop if name not in table.columns]
-    if absent and not how.seen:  # a model fitted with the option takes files without the column
+    form_notes = {} if table.form is None else table.form.said()
+    if how.drop:
+        form_notes["drop"] = ",".join(how.drop)
+    expected = (
+        *table.columns,
+        *how.seen.get("drop", "").split(","),
+    )  # a model fitted with --drop takes files without the column
+    absent = [name for name in how.drop if name not in expected]
+    if absent:
         notes.append(
             f"no column {' and none '.join(map(repr, absent))} to leave out; there are {listed(list(table.columns))}"
         )
-    form_notes = {} if table.form is None else table.form.said()
     times = None
     pair = list(roles.times)
     if len(pair) == 2 and not is_time_of_day(texts[pair[1]]):
