@@ -51,8 +51,8 @@ class AlarmCounts:
     delta_max: float  # rows or seconds
     n_outside: int  # rows at which an alarm would be false
     days_outside: float  # the same as time; NaN without timestamps
-    n_lasting: int = 0  # of the false alarms, those raised again because one stayed on
     per_series: tuple[AlarmCounts, ...] = ()  # empty where there is only one series
+    n_lasting: int = 0  # of the false alarms, those raised again because one stayed on
 
     @property
     def n_events(self) -> int:
@@ -92,9 +92,7 @@ class AlarmCounts:
 
     @property
     def event_f1(self) -> float:
-        """The harmonic mean of precision and recall, counted in alarms and events.
-
-        NaN without events.
+        """The harmonic mean of precision and recall, counted in alarms and events; NaN without events.
 
         Its floor: an alarm that is always on has recall 1 and one false alarm every ``delta_max``.
         """
