@@ -62,7 +62,7 @@ def test_members_that_do_not_fit_are_refused(tmp_path):
         ((), "1 to 20"),
         ("prism", "tuple"),
         ((3,), "must be a name"),
-        (("no-such",), "must be one of"),
+        (("no-such",), "must be one that `tisat detectors` lists"),
         ((("pca", {"windw": 3}),), "windw"),
     ):
         with pytest.raises(ParameterError, match=said):

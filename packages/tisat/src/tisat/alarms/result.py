@@ -130,7 +130,7 @@ class Calibration:
     @property
     def advice(self) -> str:
         """The budget to type instead of one that is far rarer than the data supports; empty where it is not."""
-        if self.extrapolated < FAR:
+        if self.extrapolated < FAR or not self.largest > 0:  # of data that never varies no budget is supported
             return ""
         typed = Budget(self.budget, self.target, self.period).as_typed(self.supported)
         return f"At this threshold small or short changes will not be seen; --budget {typed} is supported by the training rows."
@@ -307,5 +307,5 @@ def with_advice(calibration: Calibration) -> Calibration:
     """The calibration with its advice at the end of the last note, which says that the data does not support the budget."""
     if not calibration.advice:
         return calibration
-    *others, last = calibration.notes
-    return replace(calibration, notes=(*others, f"{last} {calibration.advice}"))
+    *others, last = calibration.notes or ("",)
+    return replace(calibration, notes=(*others, f"{last} {calibration.advice}".lstrip()))
