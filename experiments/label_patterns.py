@@ -1,6 +1,6 @@
 """What labels of one week teach: alarms of the same kind that call nobody afterwards, and faults that are demoted, on plants with modes.
 
-Each plant (:func:`tisat.datasets.synthetic.make_plant_with_modes`) has three weeks of training, four normal weeks and a week with
+Each plant (``modes_generator.py``) has three weeks of training, four normal weeks and a week with
 ten faults. Every alarm of the first normal week is labelled false; its patterns are taken. Alarms of the three normal weeks after it and
 the false ones of the fault week are **of the same kind** where they look alike (spike, relations, ...) and the pump did the same within
 the hour before: it stopped, or it started. A fault is demoted where every alarm of it is known.
@@ -15,11 +15,11 @@ import argparse
 import warnings
 
 import numpy as np
+from modes_generator import make_plant_with_modes
 
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.patterns import known_by, propose_patterns
 from tisat.datasets.injected_faults import WEEK
-from tisat.datasets.synthetic import make_plant_with_modes
 from tisat.series import Series
 from tisat.watch.watch import Watch
 

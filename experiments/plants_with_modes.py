@@ -1,6 +1,6 @@
 """Faults found and false alarms on generated plants with operating modes, by the default detector at one alarm per day.
 
-Each plant (:func:`tisat.datasets.synthetic.make_plant_with_modes`) has three weeks of training, four normal weeks and a
+Each plant (``modes_generator.py``) has three weeks of training, four normal weeks and a
 week with ten faults. A fault is found where an alarm is raised between its first row and an hour after its last; the
 channel is right where the first alarm of the fault begins with a channel that the fault names. Four weeks allow 28 alarms.
 
@@ -17,9 +17,10 @@ import time
 import warnings
 from collections import Counter
 
+from modes_generator import MODE_FAULTS, make_plant_with_modes
+
 from tisat import registry
 from tisat.datasets.injected_faults import DAY, WEEK
-from tisat.datasets.synthetic import MODE_FAULTS, make_plant_with_modes
 from tisat.watch.watch import Watch
 
 NORMAL = 4 * WEEK

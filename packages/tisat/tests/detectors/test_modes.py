@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from modes_generator import CHANNELS, DAY, WEEK, make_plant_with_modes
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from tisat.datasets.modes import CHANNELS, DAY, WEEK, make_plant_with_modes
 from tisat.datasets.synthetic import make_plant, make_pump
 from tisat.detectors import Prism, load
 from tisat.detectors.prism import modes

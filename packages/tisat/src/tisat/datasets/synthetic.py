@@ -23,8 +23,6 @@ from tisat.datasets.injected_faults import KINDS as KINDS
 from tisat.datasets.injected_faults import WEEK as WEEK
 from tisat.datasets.injected_faults import Fault as Fault
 from tisat.datasets.injected_faults import Plant as Plant
-from tisat.datasets.modes import MODE_FAULTS as MODE_FAULTS
-from tisat.datasets.modes import make_plant_with_modes as make_plant_with_modes
 from tisat.datasets.pump import PUMP_FAULTS as PUMP_FAULTS
 from tisat.datasets.pump import make_pump as make_pump
 from tisat.errors import ParameterError
@@ -35,7 +33,7 @@ from tisat.utils.types import Array
 from tisat.utils.validation import check_integer, check_real
 
 __all__ = [
-    "DAY", "KINDS", "MODE_FAULTS", "PUMP_FAULTS", "WEEK", "Fault", "Plant", "inject_faults", "make_plant", "make_plant_with_modes", "make_pump",
+    "DAY", "KINDS", "PUMP_FAULTS", "WEEK", "Fault", "Plant", "inject_faults", "make_plant", "make_pump",
 ]  # fmt: skip
 
 SHORTEST_STRETCH = 30  # rows a fault needs around it

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from modes_generator import CHANNELS, DAY, MODE_FAULTS, SUNDAY, WEEK, make_plant_with_modes
 
-from tisat.datasets.modes import CHANNELS, DAY, MODE_FAULTS, SUNDAY, WEEK, make_plant_with_modes
 from tisat.datasets.profile import look
 from tisat.errors import ParameterError
 
