@@ -190,7 +190,6 @@ def memory(options: argparse.Namespace) -> None:
         encoder_layers=1,
         decoder_layers=1,
         epochs=1,
-        horizon=options.horizon,
         device="cpu",
     ).fit(train)
     test = np.sin(np.arange(options.rows)[:, None] / np.arange(3.0, 41.0))
@@ -201,7 +200,7 @@ def memory(options: argparse.Namespace) -> None:
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     held = options.rows * WINDOW * CHANNELS * 4 / 2**20
     print(
-        f"{options.rows:,} x {CHANNELS} rows, horizon {options.horizon}: {np.isfinite(scores).sum():,} scored in "
+        f"{options.rows:,} x {CHANNELS} rows: {np.isfinite(scores).sum():,} scored in "
         f"{time.process_time() - started:.0f} CPU seconds; peak memory grew by {after - before:,.0f} MB "
         f"(the series itself is {test.nbytes / 2**20:,.0f} MB; its windows as float32 would be {held:,.0f} MB)"
     )
@@ -214,8 +213,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--widths", type=int, nargs="*", default=[64, 512], help="d_model of the networks of speed.")
     parser.add_argument("--out", type=Path, help="Where growth draws its picture.")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="Rows that memory scores.")
-    parser.add_argument("--horizon", type=int, default=10, help="Horizon that memory scores with.")
+    parser.add_argument("--rows", type=int, default=200_000, help="Rows that memory scores.")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -132,10 +132,11 @@ class Task:
 
 def build(detector: str, params: Options, seed: int | None) -> Any:
     """A detector by its name, parameters and seed, not fitted."""
-    given = dict(params)
+    cls = registry.resolve(detector)
+    given = dict(option for option in params if option not in cls.traits.retired.items())
     if seed is not None:
         given[SEED_NAME] = seed
-    return registry.resolve(detector)(**given)
+    return cls(**given)
 
 
 SCORES = "scores"  # what a task calls its detector where the scores were computed elsewhere
@@ -190,6 +191,7 @@ def make_task(
         )
     made = cls(**params_given)
     full = {name: getattr(made, name) for name in made.get_params(deep=False) if name != SEED_NAME}
+    full |= cls.traits.retired  # as before they were: the hashes of results stay
     return Task(
         dataset=dataset,
         entity=entity,

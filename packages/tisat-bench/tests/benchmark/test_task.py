@@ -56,6 +56,12 @@ def test_parameters_are_full_and_the_seed_is_apart(task_of):
     assert not is_random("pca")
 
 
+def test_parameters_that_are_gone_stay_in_the_hash_and_are_not_given():
+    task = make_task(dataset="smd", entity="m", detector="lstm", fingerprint="0" * 16)
+    assert {("horizon", 1), ("aggregation", "mean")} <= set(task.params)
+    assert not {"horizon", "aggregation"} & set(task.build().get_params())
+
+
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [

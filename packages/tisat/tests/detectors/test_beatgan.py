@@ -1,14 +1,12 @@
-"""What makes BeatGAN itself: the two players, pairwise feature matching, time warping, and the collapse that is said."""
+"""What makes BeatGAN itself: the two players, pairwise feature matching, and the collapse that is said."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
 from tisat.detectors import BeatGAN, beatgan  # noqa: E402
-from tisat.detectors.networks.beatgan import Game, feature_matching, warp  # noqa: E402
+from tisat.detectors.networks.beatgan import Game, feature_matching  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
 
 QUICK = {
@@ -38,27 +36,6 @@ def test_feature_matching_by_hand():
     assert float(feature_matching(real, fake)) == (0 + 9 + 4 + 1) / 4
     swapped = fake.flip(0)  # window by window: not the distance of the means
     assert float(feature_matching(real, swapped)) == (1 + 1 + 1 + 25) / 4
-
-
-@settings(deadline=None)
-@given(st.integers(2, 60), st.floats(0.0, 0.5), st.integers(0, 10_000))
-def test_warping_hurries_and_delays_as_many_time_steps(length, share, seed):
-    positions = torch.arange(length, dtype=torch.float64).expand(5, 2, length)
-    warped = warp(positions, share, torch.Generator().manual_seed(seed)).numpy()
-    assert warped.shape == (5, 2, length)
-    np.testing.assert_array_equal(warped[:, 0], warped[:, 1])  # channels stay together
-    for one in warped[:, 0]:
-        assert (np.diff(one) >= 0).all()
-        whole = {int(value) for value in one if value == int(value)}
-        left_out = set(range(length)) - whole
-        # what was put in lies half-way between neighbours; after the last row there is none, and it is repeated
-        put_in = int((one % 1 == 0.5).sum()) + len(one) - len(np.unique(one))
-        assert len(left_out) == put_in <= int(share * length)
-
-
-def test_no_share_is_no_warping():
-    windows = torch.rand(3, 2, 9)
-    assert torch.equal(warp(windows, 0.0, torch.Generator().manual_seed(0)), windows)
 
 
 @pytest.mark.parametrize("window", [16, 17, 27, 31])
@@ -130,38 +107,6 @@ def test_scaling_by_the_window_makes_levels_and_sizes_invisible(rows):
     np.testing.assert_allclose(detector.decision_function(moved)[15:], detector.decision_function(rows)[15:], rtol=1e-2)
 
 
-def test_warped_copies_join_the_batch(rows, detector):
-    warped = BeatGAN(**QUICK, warped_copies=1, warp_share=0.25).fit(rows)
-    first = warped.history_[0]["reconstruction"] / detector.history_[0]["reconstruction"]
-    assert abs(first - 1) > 1e-3  # far above rounding: a batch with warped windows is another batch
-    assert np.isfinite(warped.decision_function(rows)[15:]).all()
-
-
-def test_the_copies_of_a_step_are_the_warped_windows(rows):
-    """With resting weights the losses of a step are those of the batch and its copies, taken together."""
-    detector = BeatGAN(**{**QUICK, "epochs": 0}, warped_copies=2, warp_share=0.25).fit(rows)
-    game = detector.network_.eval()  # no batch statistics: every window by itself
-    optimizers = detector._optimizers(game)
-    for optimizer in optimizers.values():
-        optimizer.param_groups[0]["lr"] = 0.0
-    batch = detector._scaled(rows[:128]).reshape(8, 16, 3)
-    losses = detector._training_step(game, batch, optimizers, torch.Generator().manual_seed(3))
-    again = torch.Generator().manual_seed(3)
-    real = 2 * batch.transpose(1, 2) - 1
-    copies = [warp(real, 0.25, again), warp(real, 0.25, again)]
-    assert not torch.equal(copies[0], real)
-    assert not torch.equal(*copies)
-    with torch.no_grad():
-        errors = [((windows - game.generator(windows)) ** 2).mean() for windows in (real, *copies)]
-    assert float(losses["reconstruction"].detach()) == pytest.approx(float(sum(errors)) / 3, rel=1e-4)
-
-
-def test_a_warp_that_moves_nothing_is_refused(rows):
-    with pytest.raises(ParameterError, match="must be at least 1/window"):
-        BeatGAN(**QUICK, warped_copies=1, warp_share=0.05).fit(rows)
-    BeatGAN(**QUICK, warped_copies=1, warp_share=1 / 16).fit(rows)
-
-
 def test_a_generator_that_always_says_the_same_is_said(rows, detector):
     assert detector.variety_ > 0.1
     fresh = BeatGAN(**QUICK).fit(rows)
@@ -189,7 +134,7 @@ def test_constant_and_duplicated_channels(rows):
 @pytest.mark.parametrize(
     ("params", "name"),
     [({"scaling": "test"}, "scaling"), ({"filters": ()}, "filters"), ({"scored": 99}, "scored"), ({"window": 3}, "window"),
-     ({"warp_share": 0.9}, "warp_share"), ({"matching_weight": -1.0}, "matching_weight")],
+     ({"matching_weight": -1.0}, "matching_weight")],
 )  # fmt: skip
 def test_bad_parameters_are_refused_by_name(rows, params, name):
     with pytest.raises(ParameterError, match=f"'{name}' parameter of BeatGAN"):

@@ -6,14 +6,9 @@ anchored forecaster does not mind. Deviations are clipped at ``DEVIATION`` train
 seen nothing, and the residual is large either way.
 
 The **point** of a row is observed minus forecast, per channel and per lead time in units of its spread on the
-training rows (floored, see :mod:`~tisat.detectors._forecast`). Which **leads** a pass forecasts, one parameter says or the other:
-
-* ``lookahead`` G > 1: every row is forecast twice, one row ahead and G rows ahead, and its point is the size of the larger error. The
-  first sees what is sudden; the second still sees a change that the newest rows have made ordinary.
-* ``horizon`` H > 1: one pass serves H rows, blocks of H rows from the start of each part, each forecast from the window
-  before the block. Cheap; each row has one forecast.
-
-Scores stay causal either way.
+training rows (floored, see :mod:`~tisat.detectors._forecast`). With a ``lookahead`` G > 1 every row is forecast twice, one row ahead
+and G rows ahead, and its point is the size of the larger error: the first sees what is sudden, the second still sees a change
+that the newest rows have made ordinary. Scores stay causal.
 
 A subclass writes ``_network(n_channels)``: windows ``(b, window, C)`` to forecasts ``(b, leads, C)``. This module does
 not know how.
@@ -37,49 +32,13 @@ from tisat.detectors._training import Network
 from tisat.detectors.base import Array, Stream, Traits, WindowStream
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.threads import threads_for
-from tisat.detectors.streaming import RowStream
 from tisat.utils.parameters import choice, integer, learned
-from tisat.utils.stage import State, Stateful
+from tisat.utils.stage import State
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 
 ANCHORS = ("mean", "last", "none")
-AGGREGATIONS: dict[str, Callable[[Array], Array]] = {
-    "mean": lambda points: np.asarray(np.einsum("tc,tc->t", points, points) / points.shape[1]),  # no copy of points
-    "max": lambda points: np.asarray(np.max(points**2, axis=1)),
-}
 DEVIATION = 10.0  # training ranges from the anchor
-
-
-class BlockStream(Stateful, RowStream):
-    """The stream of a forecaster with horizon > 1: forecasts for a block of rows are made as it begins."""
-
-    _kept = ("buffer", "forecast", "seen")
-
-    def __init__(self, detector: NeuralForecaster[Any]) -> None:
-        self._detector = detector
-        self._buffer = np.full((detector.window, detector.n_channels_), np.nan)
-        self._forecast = np.full((detector.horizon, detector.n_channels_), np.nan)
-        self._seen = 0
-
-    def step(self, row: Array, /) -> Array:
-        """The point ``(C,)`` of the next row; NaN while the window fills."""
-        detector = self._detector
-        point = np.full(detector.n_points_, np.nan)
-        ahead = self._seen - detector.window
-        if ahead >= 0:
-            lead = ahead % detector.horizon
-            if lead == 0:
-                self._forecast[:] = detector._forecast_windows(self._buffer[None], live=True)[0]
-            point = (row - self._forecast[lead]) / detector.spread_[lead]
-        self._buffer[:-1] = self._buffer[1:]
-        self._buffer[-1] = row
-        self._seen += 1
-        return point
-
-    def reset(self) -> None:
-        """Start a new warm-up."""
-        self._seen = 0
 
 
 class LookaheadStream(WindowStream):
@@ -126,7 +85,6 @@ class NeuralForecaster(NeuralDetector[Network]):
     See the module docstring.
     """
 
-    horizon: int = integer(1, at_least=1, doc="Rows forecast in one pass; more than 1 scores a series in fewer passes.")
     lookahead: int = integer(
         1,
         at_least=1,
@@ -135,32 +93,25 @@ class NeuralForecaster(NeuralDetector[Network]):
     anchor: str = choice(
         "mean", of=ANCHORS, doc="What a window is measured from: its mean, its last value, or nothing."
     )
-    aggregation: str = choice(
-        "mean", of=AGGREGATIONS, doc="The score is the mean of the squared points, or the largest."
-    )
-
     units: str = choice(
         "spread",
         of=("spread", "range"),
         doc="What an error is measured in: its own spread on the training rows, or the unit of scaling, as in the paper.",
     )
 
-    traits: ClassVar[Traits] = replace(NeuralDetector.traits, points_are_channels=True, fault_kind="forecast error")
+    traits: ClassVar[Traits] = replace(
+        NeuralDetector.traits, points_are_channels=True, fault_kind="forecast error", retired={"horizon": 1, "aggregation": "mean"}
+    )  # fmt: skip
     clip: ClassVar[float] = 1e6  # the anchor takes the level out; deviations are clipped by DEVIATION
 
     spread_: Array = learned("L, C")  # (leads, C)
 
     def _leads(self) -> tuple[int, ...]:
         """How many rows ahead each forecast of a pass is."""
-        if self.horizon > 1:
-            return tuple(range(1, self.horizon + 1))
         return (1, self.lookahead) if self.lookahead > 1 else (1,)
 
     def _rows(self) -> int:
         return super()._rows() + max(self._leads())
-
-    def _context(self) -> int | None:
-        return self._rows() - 1 if self.horizon == 1 else None  # blocks are counted from the start of a part
 
     def _minimum_rows(self) -> int:
         return self._rows() + 1
@@ -249,24 +200,21 @@ class NeuralForecaster(NeuralDetector[Network]):
 
     def _points(self, part: Array) -> Array:
         points = np.full(part.shape, np.nan)
-        if self.horizon > 1 or self.lookahead == 1:
-            for first, block in self._residual_blocks(part, every=self.horizon):
-                start = self.window + first * self.horizon
-                scored = (block / self.spread_).reshape(-1, part.shape[1])
-                points[start : start + len(scored)] = scored[: len(part) - start]
-            return points
         wait = self.lookahead - 1  # rows between a window's two targets
         for first, block in self._residual_blocks(part, every=1):
             start, stop = self.window + first, self.window + first + len(block)
-            far = block[:, 1] / self.spread_[1]
-            points[start + wait : stop + wait] = far[: max(0, len(part) - start - wait)]
-            points[start:stop] = self._larger(block[:, 0] / self.spread_[0], points[start:stop])  # NaN: no far forecast
+            near = block[:, 0] / self.spread_[0]
+            if wait:
+                far = block[:, 1] / self.spread_[1]
+                points[start + wait : stop + wait] = far[: max(0, len(part) - start - wait)]
+                near = self._larger(near, points[start:stop])  # NaN: no far forecast
+            points[start:stop] = near
         return points
 
     def _points_of_windows(self, windows: Array) -> Array:
-        observed, leads = windows[:, -1], self._leads()
+        observed = windows[:, -1]
         errors = []
-        for place, lead in enumerate(leads if self.horizon == 1 else leads[:1]):
+        for place, lead in enumerate(self._leads()):
             stop = windows.shape[1] - lead  # the window ends this many rows before the newest
             seen = windows[:, stop - self.window : stop]
             forecast = [
@@ -277,7 +225,7 @@ class NeuralForecaster(NeuralDetector[Network]):
         return np.asarray(self._larger(*errors) if len(errors) == 2 else errors[0])
 
     def _answers(self, windows: Array) -> Array:
-        if self.horizon > 1 or self.lookahead == 1:
+        if self.lookahead == 1:
             return super()._answers(windows)
         blocks = [windows[first : first + self.score_batch] for first in range(0, len(windows), self.score_batch)]
         return np.concatenate([self._forecast_windows(block, live=True) for block in blocks])
@@ -287,20 +235,16 @@ class NeuralForecaster(NeuralDetector[Network]):
 
     def _stream(self) -> Stream:
         self._live_session()  # made now, not when the first row arrives
-        if self.horizon > 1:
-            return BlockStream(self)
         if self.lookahead > 1:
             return LookaheadStream(self, self._rows() - 1)
         return WindowStream(self, self.window)
 
     def aggregate(self, points: Array) -> Array:
-        """The residuals as ``aggregation`` says."""
-        return AGGREGATIONS[self.aggregation](points)
+        """The mean of the squared residuals."""
+        return np.asarray(np.einsum("tc,tc->t", points, points) / points.shape[1])  # no copy of points
 
     def _explain(self, row: Array, point: Array) -> Explanation:
         why = super()._explain(row, point)
-        if (
-            self.horizon > 1 or self.lookahead > 1
-        ):  # which of several forecasts the error belongs to is not in the point
+        if self.lookahead > 1:  # which of two forecasts the error belongs to is not in the point
             return why
         return replace(why, expected=row - point * self.spread_[0], spread=self.spread_[0])

@@ -3,8 +3,7 @@
 Zhou et al., "BeatGAN: Anomalous Rhythm Detection using Adversarially Generated Time Series", IJCAI 2019. Its parts, all in
 section 3: the generator is an encoder and a decoder of strided convolutions; the discriminator, of the encoder's shape, is
 trained to tell windows from reconstructions; the generator is trained to reconstruct and, instead of fooling the
-discriminator outright, to give it the same features pairwise as the window itself has; windows may be augmented by time
-warping.
+discriminator outright, to give it the same features pairwise as the window itself has. Its augmentation by time warping is left out.
 
 The paper cuts heart beats out of a recording; this detector knows no beats: every window of fixed length is one.
 """
@@ -21,8 +20,7 @@ from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
 from tisat.detectors.base import Traits
 from tisat.detectors.networks import torch
-from tisat.detectors.networks.beatgan import Game, feature_matching, initialise, warp
-from tisat.errors import ParameterError
+from tisat.detectors.networks.beatgan import Game, feature_matching, initialise
 from tisat.utils.parameters import choice, integer, integers, learned, presets, real
 from tisat.utils.types import Params
 from tisat.utils.validation import check_integer
@@ -83,19 +81,15 @@ class BeatGAN(NeuralDetector[Game]):
     matching_weight: float = real(
         1.0, at_least=0.0, doc="lambda of the pairwise feature matching loss; 0 is a plain autoencoder."
     )
-    warped_copies: int = integer(
-        0, at_least=0, doc="Copies of every training window, warped in time, added to each batch."
-    )
-    warp_share: float = real(
-        0.05, at_least=0.0, at_most=0.5, doc="Largest share of a window's rows that are hurried, and delayed."
-    )
     epochs: int = integer(compact=12, paper=100)
     learning_rate: float = real(compact=1e-3, paper=1e-4)
     stride: int = integer(compact=4, paper=1)
     patience: int = 4
     gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
 
-    traits: ClassVar[Traits] = replace(NeuralDetector.traits, points_are_channels=True)
+    traits: ClassVar[Traits] = replace(
+        NeuralDetector.traits, points_are_channels=True, retired={"warped_copies": 0, "warp_share": 0.05}
+    )
     variety_: float = learned()
 
     def _check_parameters(self) -> None:
@@ -103,11 +97,6 @@ class BeatGAN(NeuralDetector[Game]):
         check_integer(self.window, "window", "BeatGAN", minimum=2 ** len(self.filters))
         if self.scored is not None:
             check_integer(self.scored, "scored", "BeatGAN", minimum=1, maximum=self.window)
-        if self.warped_copies and self.warp_share * self.window < 1:
-            raise ParameterError(
-                f"The 'warp_share' parameter of BeatGAN must be at least 1/window ({1 / self.window:.3g}) where there are "
-                f"warped_copies: a smaller share moves no row of a window of {self.window}. Got {self.warp_share} instead."
-            )
 
     def _network(self, n_channels: int) -> Game:
         return Game(n_channels, self.window, tuple(self.filters), self.latent)
@@ -131,9 +120,6 @@ class BeatGAN(NeuralDetector[Game]):
         self, network: Game, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
     ) -> dict[str, torch.Tensor]:
         real = self._beats(batch)
-        if self.warped_copies:
-            copies = [warp(real, self.warp_share, generator) for _ in range(self.warped_copies)]
-            real = torch.cat([real, *copies])
         # L_D: real windows towards 1, reconstructions towards 0
         with torch.no_grad():
             fake = network.generator(real)

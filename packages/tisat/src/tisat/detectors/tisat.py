@@ -23,7 +23,7 @@ from tisat.detectors.networks import torch
 from tisat.detectors.networks.forecaster import SparseTransformer
 from tisat.detectors.networks.onnx_session import one_window_session
 from tisat.errors import ParameterError
-from tisat.utils.parameters import FROM_PRESET, choice, flag, integer, learned, presets, real
+from tisat.utils.parameters import choice, flag, integer, learned, presets, real
 from tisat.utils.types import JsonDict, Params
 
 ATTENTIONS = ("auto", "dense", "probsparse", "informer")
@@ -33,7 +33,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
     """Forecast error of a sparse-attention transformer (Time Series Anomaly Transformer).
 
     The last ``window`` rows, measured from their anchor in units of the training range, are encoded by two stacks of
-    ProbSparse attention; a decoder forecasts the next ``horizon`` rows in one pass. The point of a row is the vector
+    ProbSparse attention; a decoder forecasts the next rows in one pass. The point of a row is the vector
     of forecast errors, each channel in units of its spread on the training rows; the score is the mean of squares. Training
     minimises the squared error in the same units where there is a linear skip, and plainly, as in the paper, where there is none.
 
@@ -112,11 +112,6 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
             raise ParameterError(
                 f"The 'd_model' parameter of {caller} must be a multiple of n_heads ({self.n_heads}). "
                 f"Got {self.d_model} instead."
-            )
-        if self.horizon > 1 and self.get_params()["lookahead"] not in (FROM_PRESET, 1):
-            raise ParameterError(
-                f"The 'lookahead' parameter of {caller} must be 1 or left out where horizon is above 1: a block's rows have one "
-                f"forecast each. Got {self.lookahead} with horizon {self.horizon}."
             )
 
     def _network(self, n_channels: int) -> SparseTransformer:

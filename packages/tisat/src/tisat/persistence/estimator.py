@@ -47,6 +47,7 @@ def detector_from(cls: type[D], document: JsonMap, tensors: Mapping[str, AnyArra
     try:
         said, presets = _from_json(document["params"]), _from_json(document.get("presets", {}))
         check_sizes({**said, **presets}, whose=cls.__name__)
+        said = {name: value for name, value in said.items() if (name, value) not in cls.traits.retired.items()}
         detector = rebuild(cls, said, presets)
         detector._restore(_from_json(document["state"]), tensors)
     except Exception as error:  # whatever an untrusted file makes of our code, one sentence comes out of it

@@ -17,7 +17,7 @@ from tisat.io.durations import DurationLike
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.stage import Stage
 from tisat.utils.types import Array as Array
-from tisat.utils.types import Arrays, Integers, JsonDict
+from tisat.utils.types import Arrays, Integers, JsonDict, Options
 
 CROSS_FITTED = "cross-fitted"  # the source of normal points made by models that were each fitted without a fold
 
@@ -71,6 +71,8 @@ class Traits:
         An answer about many windows is, to the bit, the answers about each.
     contract_exemptions : mapping of str to str
         Contracts of :mod:`tisat.testing` that it cannot obey, and the reason.
+    retired : mapping of str to object
+        Parameters that it had before, each with the one value that files and results may still name.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class Traits:
     rounding: float = 1e-9
     exact_together: bool = False
     contract_exemptions: Mapping[str, str] = field(default_factory=dict)
+    retired: Options = field(default_factory=dict)
 
 
 class Training(TypedDict, total=False):

@@ -102,25 +102,3 @@ def feature_matching(real: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
     2.0
     """
     return torch.mean((real - fake) ** 2)
-
-
-def warp(windows: torch.Tensor, share: float, generator: torch.Generator) -> torch.Tensor:
-    """Windows ``(b, c, t)`` with some rows hurried and as many delayed.
-
-    Of every window a random number of rows, at most ``share`` of them, is left out; after as many others a new one is
-    put in, the mean of its two neighbours. The length stays.
-    """
-    count, _, length = windows.shape
-    device = windows.device
-    most = int(share * length)
-    number = torch.randint(0, most + 1, (count, 1), generator=generator, device=device)
-    rank = torch.rand(count, length, generator=generator, device=device).argsort(dim=1).argsort(dim=1)
-    place = torch.arange(length, device=device).expand(count, length).to(windows.dtype)
-    never = torch.full_like(place, torch.inf)
-    kept = torch.where(rank < number, never, place)
-    inserted = torch.where((rank >= number) & (rank < 2 * number), place + 0.5, never)
-    source = torch.cat([kept, inserted], dim=1).sort(dim=1).values[:, :length]  # (b, t), in steps of a half
-    before = source.floor().long()
-    after = torch.clamp(source.ceil().long(), max=length - 1)
-    index = (before[:, None].expand_as(windows), after[:, None].expand_as(windows))
-    return 0.5 * (windows.gather(2, index[0]) + windows.gather(2, index[1]))

@@ -18,7 +18,6 @@ from tisat.series import Series
 from tisat.utils.types import Integers
 
 LINE = "line"  # the built-in one
-ONE_AHEAD = ("lookahead", "horizon")
 KEPT = 50  # normal points it keeps for itself
 
 
@@ -31,7 +30,7 @@ def make_forecaster(name: object) -> Detector:
     if not (issubclass(cls, ForecastDetector) or (issubclass(cls, Detector) and hasattr(cls, "_forecast_windows"))):
         raise ParameterError(f"{wrong} Got {name!r} instead.")
     known = cls().get_params(deep=False)
-    made = cls(**{one: 1 for one in ONE_AHEAD if one in known})
+    made = cls(**({"lookahead": 1} if "lookahead" in known else {}))
     if made._context() is None:
         raise ParameterError(f"{wrong} Got {name!r}, which looks at all earlier rows.")
     return made
