@@ -6,6 +6,7 @@ import pytest
 from tisat.detectors import make
 from tisat.detectors.loading import load
 from tisat.detectors.prism import VIEWS, Scene
+from tisat.detectors.prism.neighbour import Neighbour
 from tisat.detectors.prism.shape import APART, ROWS, shapes_of, training_shapes
 from tisat.persistence.model_file import read_artefact, write_artefact
 
@@ -89,3 +90,13 @@ def test_a_file_from_before_has_neither_and_scores_as_it_did(detector, wave, tmp
     found = old._views["joint"].contributions(Scene(old._scaled(wave[:400]), np.arange(120, 400), errors))
     centred = errors - old._views["joint"].mean
     np.testing.assert_allclose(found, centred**2 * old._views["joint"].precision[0, 0])
+
+
+def test_a_short_piece_between_gaps_may_have_no_window_that_is_kept():
+    rows = np.random.default_rng(0).standard_normal((9000, 2))
+    pieces = [(rows, 20), (rows[:22], 20), (rows, 20)]  # two judged rows between pieces of which one in five is kept
+    scenes = [Scene(piece, np.arange(first, len(piece)), piece[first:]) for piece, first in pieces]
+    view = Neighbour()
+    view.fit(scenes)
+    assert len(view.stored) == 4000
+    assert np.isfinite(view.own(scenes)).all()

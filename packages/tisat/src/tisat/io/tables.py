@@ -111,7 +111,7 @@ def stray_cell(path: Path, form: Format, text: Collection[str]) -> DataFileError
     if found is None or len(good) == len(text):
         return found
     words = ",".join(name for name in text if name not in good)
-    return DataFileError(f"{found} And to leave out what holds only text: --drop {shlex.quote(words)}")
+    return DataFileError(f"{found}; to leave out what holds only text: --drop {shlex.quote(words)}")
 
 
 @contextmanager

@@ -26,7 +26,7 @@ FEW = 32  # fewer are searched one by one
 
 def _windows(rows: Array, at: Integers) -> Array:
     """The windows that end at each row, flattened ``(n, ROWS * C)``, oldest row first."""
-    flat: Array = rows[at[:, None] + np.arange(1 - ROWS, 1)].reshape(len(at), -1)
+    flat: Array = rows[at[:, None] + np.arange(1 - ROWS, 1)].reshape(len(at), ROWS * rows.shape[1])  # also of no row
     return flat
 
 
