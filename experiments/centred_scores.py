@@ -1,9 +1,10 @@
 """How to join the parts of a centred score, chosen on series that no evaluation list of TSB-AD holds.
 
-The parts: the nearest window of training, scored round each row; prism's statistic and the logarithm of its score, both averaged over the
-next 60 rows. The development series are what is left of the raw data when every series of `tisat bench tsb-ad-m` and `tsb-ad-u` is taken out: NAB, UCR
-and 15 services of JumpStarter2 and ASD with their own training rows; MSL, SMAP and SMD test files with the first quarter as training, at
-most 100 rows before the first event. Scored as TSB-AD does. Parts are kept in a folder, so a second run is quick.
+The parts: the nearest window of training, scored round each row, with switches together as one channel or each as one; prism's
+statistic and the logarithm of its score, both averaged over the next 60 rows. The development series are what is left of the raw
+data when every series of `tisat bench tsb-ad-m` and `tsb-ad-u` is taken out: NAB, UCR and 15 services of JumpStarter2 and ASD with
+their own training rows; MSL, SMAP and SMD test files with the first quarter as training, at most 100 rows before the first event.
+Scored as TSB-AD does. Parts are kept in a folder, so a second run is quick.
 
     TISAT_DATA=... python experiments/centred_scores.py KEPT
 """
@@ -21,11 +22,12 @@ from tisat import Watch
 from tisat.metrics import vus_pr
 from tisat.utils.period import own_period
 from tisat.utils.ranks import average_ranks
+from tisat.watch import centred
 from tisat.watch.centred import ahead, joined, window_scores
 from tisat_bench.datasets.loading import data_root, load
 from tisat_bench.tsb_ad import find_series, read_benchmark
 
-NOW, OTHER = "windows and statistic (as it is)", "with the score as a third part"
+NOW, OTHER = "windows and statistic (as it is)", "each switch as a channel of its own"
 LONGEST = 60_000  # rows of a series that is taken
 
 
@@ -70,11 +72,21 @@ def parts_of(kept: Path, name: str, values: np.ndarray, labels: np.ndarray, rows
             statistic=ahead(watch.score(values)),
             score=ahead(compressed(watch.detector.decision_function(values))),
             windows=window_scores(values[:rows], values, period=period),
+            each=windows_of_each(values[:rows], values, period=period),
             labels=labels,
             period=period,
         )
         print(f"{name}: {values.shape}", flush=True)
     return dict(np.load(file))
+
+
+def windows_of_each(train: np.ndarray, rows: np.ndarray, *, period: int) -> np.ndarray:
+    """Window scores where a channel of few values counts as any other."""
+    few, centred.FEW_VALUES = centred.FEW_VALUES, 0
+    try:
+        return window_scores(train, rows, period=period)
+    finally:
+        centred.FEW_VALUES = few
 
 
 def compressed(scores: np.ndarray) -> np.ndarray:
@@ -90,11 +102,14 @@ def sum_of(*parts: np.ndarray, period: int) -> np.ndarray:
     return np.sum([joined(part, nothing, period=period) for part in parts], axis=0)
 
 
-def joins(windows: np.ndarray, statistic: np.ndarray, score: np.ndarray, period: int) -> dict[str, np.ndarray]:
+def joins(
+    windows: np.ndarray, each: np.ndarray, statistic: np.ndarray, score: np.ndarray, period: int
+) -> dict[str, np.ndarray]:
     """The ways that were compared."""
     ranks = [average_ranks(part) / len(part) for part in (windows, statistic)]
     return {
         "windows alone": windows,
+        "windows alone, each switch as a channel": each,
         "statistic alone": statistic,
         "score alone": score,
         "mean of ranks of windows and statistic": ranks[0] + ranks[1],
@@ -103,7 +118,8 @@ def joins(windows: np.ndarray, statistic: np.ndarray, score: np.ndarray, period:
         "statistic and score": joined(statistic, score, period=period),
         "score twice": sum_of(windows, statistic, score, score, period=period),
         "with the score, averaged over two periods": sum_of(windows, statistic, score, period=2 * period),
-        OTHER: sum_of(windows, statistic, score, period=period),
+        "with the score as a third part": sum_of(windows, statistic, score, period=period),
+        OTHER: joined(each, statistic, period=period),
     }
 
 
@@ -122,7 +138,9 @@ def main() -> None:
         period = int(parts["period"])
         results[name] = {
             way: float(vus_pr(parts["labels"], scores, max_buffer=period, version="2025", thresholds=250))
-            for way, scores in joins(parts["windows"], parts["statistic"], parts["score"], period).items()
+            for way, scores in joins(
+                *(parts[part] for part in ("windows", "each", "statistic", "score")), period
+            ).items()
         }
     kinds = sorted({"-".join(name.split("-")[:2]) for name in results})
     print(f"| join | {' | '.join(kinds)} |\n|---|{'---|' * len(kinds)}")
@@ -130,10 +148,10 @@ def main() -> None:
         means = [np.mean([r[way] for name, r in results.items() if name.startswith(f"{kind}-")]) for kind in kinds]
         print(f"| {way.strip()} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
     for side, title in (("u", "univariate"), ("m", "multivariate")):
-        apart = np.array([r[OTHER] - r[NOW] for name, r in results.items() if name.startswith(side)])
+        apart = np.array([r[NOW] - r[OTHER] for name, r in results.items() if name.startswith(side)])
         draws = np.random.default_rng(0).choice(apart, (4000, len(apart))).mean(axis=1)
         low, high = np.quantile(draws, [0.025, 0.975])
-        print(f"{title}, {len(apart)} series: {OTHER}, against {NOW} {apart.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
+        print(f"{title}, {len(apart)} series: {NOW}, against {OTHER} {apart.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
 
 
 if __name__ == "__main__":

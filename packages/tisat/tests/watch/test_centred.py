@@ -12,10 +12,16 @@ from tisat.watch.scoring import _whole
 from waves import quietly, wave
 
 
-def test_window_scores_are_their_definition():
+@pytest.mark.parametrize(("numbers", "switches"), [((0, 1), ()), ((0, 1), (2, 3, 4)), ((), (2, 3))])
+def test_window_scores_are_their_definition(numbers, switches):
     rng = np.random.default_rng(0)
-    train, rows = rng.random((60, 2)), rng.random((40, 2))
+    train, rows = rng.random((60, 5)), rng.random((40, 5))
+    for values in (train, rows):  # channels of few values count together as one
+        values[:, 2:] = (values[:, 2:] > [0.5, 0.8, 0.2]).astype(float)
     train[0], train[1] = 0.0, 1.0  # scaled by the range of training
+    places = {c: at for at, c in enumerate((*numbers, *switches))}
+    train, rows = train[:, list(places)], rows[:, list(places)]
+    numbers, switches = [places[c] for c in numbers], [places[c] for c in switches]
     length, scores = 5, window_scores(train, rows, period=5)
 
     def shapes(values, c):
@@ -23,7 +29,11 @@ def test_window_scores_are_their_definition():
             [values[t : t + length, c] - values[t : t + length, c].mean() for t in range(len(values) - length + 1)]
         )
 
-    squares = sum(((shapes(rows, c)[:, None] - shapes(train, c)[None]) ** 2).sum(axis=2).min(axis=1) for c in range(2))
+    squares = sum(((shapes(rows, c)[:, None] - shapes(train, c)[None]) ** 2).sum(axis=2).min(axis=1) for c in numbers)
+    squares += sum(
+        ((shapes(rows, c)[:, None] - shapes(train, c)[None]) ** 2).sum(axis=2).min(axis=1) / len(switches)
+        for c in switches
+    )
     distance = np.sqrt(squares)
     for t in range(40):
         inside = [distance[s] for s in range(max(0, t - length + 1), min(t, len(distance) - 1) + 1)]

@@ -3,7 +3,8 @@
 For files; a stream knows the past alone.
 
 The score of a row is the mean distance of all windows that contain it to their nearest window of training, the window as long as the
-data's own period, each without its mean. Where a detector's statistic is given too, the two are joined as standard scores: they
+data's own period, each without its mean. Channels of few values (commands, states) count together as one: dozens of them say
+what one state says. Where a detector's statistic is given too, the two are joined as standard scores: they
 are strong on different data. Nothing here raises alarms, and no threshold is calibrated for it.
 """
 
@@ -19,6 +20,7 @@ from tisat.utils.validation import check_integer
 
 STORED = {True: 4000, False: 2000}  # windows of training kept: with one channel, with several
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here, as in prism
+FEW_VALUES = 10  # channels with so few values in training are switches, which count together as one channel
 AFTER = 60  # rows after a row over which a statistic is averaged
 
 
@@ -58,15 +60,17 @@ def window_scores(train: Array, rows: Array, *, period: int | None = None) -> Ar
     training, scored = (np.clip((one - low) / unit, LOWEST, HIGHEST) for one in (train, rows))
     most = STORED[rows.shape[1] == 1]
     places = np.unique(np.linspace(0, len(train) - length, min(most, len(train) - length + 1)).round().astype(np.int64))
-    squares = np.zeros(len(rows) - length + 1)
+    squares, of_switches = np.zeros(len(rows) - length + 1), np.zeros(len(rows) - length + 1)
+    switches = [c for c in range(rows.shape[1]) if len(np.unique(train[:, c])) <= FEW_VALUES]
     for c in range(rows.shape[1]):
+        total = of_switches if c in switches else squares
         stored, windows = (np.lib.stride_tricks.sliding_window_view(one[:, c], length) for one in (training, scored))
         references, every = stored[places], windows - windows.mean(axis=1, keepdims=True)
         if not np.ptp(training[:, c]):  # every stored window is 0: nothing to search
-            squares += (every**2).sum(axis=1)
+            total += (every**2).sum(axis=1)
             continue
-        squares += nearest(every, references - references.mean(axis=1, keepdims=True), k=1)[0][:, 0] ** 2
-    distance = np.sqrt(squares)
+        total += nearest(every, references - references.mean(axis=1, keepdims=True), k=1)[0][:, 0] ** 2
+    distance = np.sqrt(squares + of_switches / max(len(switches), 1))
     total = np.convolve(distance, np.ones(length))
     return np.asarray(np.maximum(total, 0.0) / np.convolve(np.ones(len(distance)), np.ones(length)))
 
