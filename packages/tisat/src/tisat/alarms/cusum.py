@@ -31,7 +31,7 @@ from tisat.alarms import _kernels
 from tisat.alarms.control import Control, control_state, no_control, restore
 from tisat.errors import InputError
 from tisat.utils.stage import State, Stateful
-from tisat.utils.types import AnyArray, Array, Flags
+from tisat.utils.types import Array, Flags
 from tisat.utils.validation import check_choice, check_integer, check_real, check_vector
 
 POLICIES = {
@@ -99,39 +99,6 @@ class _Accumulator(Stateful, ABC):
         """Like :meth:`run`, into a trace of the caller; its arguments are not checked."""
 
 
-class _Controlled(_Accumulator):
-    """An accumulator whose statistic no alarm changes: its threshold may follow the alarms."""
-
-    threshold: float
-    _held: Array
-    _clock: AnyArray
-    _control: Array  # see tisat.alarms.control
-
-    def follow(self, control: Control | None) -> None:
-        """Let a control move the threshold from here on; None: it stays."""
-        self._control = no_control() if control is None else control.array()
-
-    @property
-    def control(self) -> Array:
-        """The state of the control, which the caller may change."""
-        return self._control
-
-    def _sum(self, evidence: Array, recent: Array, unit: float, trace: Trace) -> None:
-        _kernels.window_sum(
-            evidence, self.threshold, unit, recent, self._held, self._clock, self._control, trace.statistic, trace.active,
-            trace.onset, trace.threshold,
-        )  # fmt: skip
-
-    def state(self) -> State:
-        """Return everything that continues after a restart."""
-        return {**super().state(), **control_state(self._control)}
-
-    def restore(self, state: State, /) -> None:
-        """Continue from what :meth:`state` returned."""
-        super().restore(state)
-        restore(self._control, state)
-
-
 class Cusum(_Accumulator):
     """Cumulative sum of evidence with a threshold and a policy for what ends an alarm.
 
@@ -182,7 +149,7 @@ class Cusum(_Accumulator):
         self._clock = _kernels.fresh_clock()
 
 
-class WindowSum(_Controlled):
+class WindowSum(_Accumulator):
     """The sum of the last ``length`` evidence values, held at its maximum for ``hold`` rows: a finite memory.
 
     Parameters
@@ -201,26 +168,53 @@ class WindowSum(_Controlled):
     """
 
     _kept = ("recent", "held", "clock")
+    unit: float = 0.0  # of a logarithmic scale; 0: the sum itself
 
     def __init__(self, *, threshold: float, length: int = 20, hold: int = 50) -> None:
-        self.threshold = check_real(threshold, "threshold", "WindowSum")
-        self.length = check_integer(length, "length", "WindowSum", minimum=1)
-        self.hold = check_integer(hold, "hold", "WindowSum", minimum=1)
-        self._control = no_control()
+        whose = type(self).__name__
+        self.threshold = check_real(threshold, "threshold", whose)
+        self.length = check_integer(length, "length", whose, minimum=1)
+        self.hold = check_integer(hold, "hold", whose, minimum=1)
+        self._control = no_control()  # see tisat.alarms.control
         self.reset()
+
+    def follow(self, control: Control | None) -> None:
+        """Let a control move the threshold from here on; None: it stays."""
+        self._control = no_control() if control is None else control.array()
+
+    @property
+    def control(self) -> Array:
+        """The state of the control, which the caller may change."""
+        return self._control
 
     def run_into(self, evidence: Array, trace: Trace) -> None:
         """Like :meth:`run`, into a trace of the caller; its arguments are not checked."""
-        self._sum(evidence[:, None], self._recent[:, None], 0.0, trace)
+        _kernels.window_sum(
+            evidence if evidence.ndim == 2 else evidence[:, None], self.threshold, self.unit, self._recent.reshape(self.length, -1),
+            self._held, self._clock, self._control, trace.statistic, trace.active, trace.onset, trace.threshold,
+        )  # fmt: skip
 
     def reset(self) -> None:
         """Forget everything."""
-        self._recent = np.zeros(self.length)
+        self._recent = self._nothing()
         self._held = np.zeros(self.hold)
         self._clock = _kernels.fresh_clock()
 
+    def _nothing(self) -> Array:
+        """The last evidence values before there are any."""
+        return np.zeros(self.length)
 
-class CompressedSum(_Controlled):
+    def state(self) -> State:
+        """Return everything that continues after a restart."""
+        return {**super().state(), **control_state(self._control)}
+
+    def restore(self, state: State, /) -> None:
+        """Continue from what :meth:`state` returned."""
+        super().restore(state)
+        restore(self._control, state)
+
+
+class CompressedSum(WindowSum):
     """Evidence of several views: each summed over the last ``length`` rows, then added up on a logarithmic scale.
 
     The statistic is the sum over views of ``log(1 + S / unit)``, S a view's sum, held at its maximum for ``hold`` rows.
@@ -244,17 +238,14 @@ class CompressedSum(_Controlled):
     [0.0, 0.69, 2.48, 2.48, 2.08]
     """
 
-    _kept = ("recent", "held", "clock")
+    views: int = 1
 
     def __init__(
         self, *, threshold: float, length: int = 20, hold: int = 30, unit: float = 0.2, views: int = 1
     ) -> None:
-        self.threshold = check_real(threshold, "threshold", "CompressedSum")
-        self.length = check_integer(length, "length", "CompressedSum", minimum=1)
-        self.hold = check_integer(hold, "hold", "CompressedSum", minimum=1)
+        super().__init__(threshold=threshold, length=length, hold=hold)
         self.unit = check_real(unit, "unit", "CompressedSum", above=0.0)
         self.views = check_integer(views, "views", "CompressedSum", minimum=1)
-        self._control = no_control()
         self.reset()
 
     def run(self, evidence: npt.ArrayLike, /) -> Trace:
@@ -275,12 +266,5 @@ class CompressedSum(_Controlled):
         self.run_into(values, trace)
         return trace
 
-    def run_into(self, evidence: Array, trace: Trace) -> None:
-        """Like :meth:`run`, into a trace of the caller; its arguments are not checked."""
-        self._sum(evidence if evidence.ndim == 2 else evidence[:, None], self._recent, self.unit, trace)
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self._recent = np.zeros((self.length, self.views))
-        self._held = np.zeros(self.hold)
-        self._clock = _kernels.fresh_clock()
+    def _nothing(self) -> Array:
+        return np.zeros((self.length, self.views))
