@@ -11,7 +11,7 @@ import pytest
 
 import tisat
 from tisat.alarms import PaperRule, calibrate, make_rule, raise_alarms
-from tisat.alarms.alarms import COLUMNS, alarms_of
+from tisat.alarms.alarms import COLUMNS, Traced, alarms_of
 from tisat.alarms.explanation import Reason
 from tisat.alarms.files import read_active
 from tisat.alarms.rules import Scored
@@ -59,7 +59,7 @@ def test_the_onset_is_the_last_time_step_the_statistic_was_zero():
     points[200:] += 1.5  # slow: the statistic needs a while
     rule = PaperRule(form="weibull")
     calibration = calibrate(rule, rng.normal(size=(6000, 2)), "1/1000 rows")
-    alarms = alarms_of(Scored.of(points), rule=rule, calibration=calibration)
+    alarms = alarms_of(Traced.of(Scored.of(points), rule, calibration), rule=rule, calibration=calibration)
     first = next(alarm for alarm in alarms if alarm.raised >= 200)
     zeros = np.flatnonzero(alarms.statistic[: first.raised] == 0)
     assert first.onset == zeros[-1]
@@ -74,7 +74,7 @@ def test_shares_name_the_channel_that_moved_and_add_up_to_one():
         rule = make_rule(name)
         calibration = calibrate(rule, normal, "1/1000 rows")
         alarms = alarms_of(
-            Scored.of(points),
+            Traced.of(Scored.of(points), rule, calibration),
             rule=rule,
             calibration=calibration,
             series=tisat.Series(points, channels=("a", "b", "c")),
@@ -99,7 +99,7 @@ class TestTables:
         calibration = calibrate(rule, normal, "1/5000 rows")
         dates = np.datetime64("2026-01-01") + np.arange(2000) * np.timedelta64(60, "s")
         return alarms_of(
-            Scored.of(scores), rule=rule, calibration=calibration, attribution=True,
+            Traced.of(Scored.of(scores), rule, calibration), rule=rule, calibration=calibration, attribution=True,
             series=tisat.Series(scores, timestamps=dates, channels=("x",), name="pump"),
         )  # fmt: skip
 

@@ -276,8 +276,24 @@ class Alarms(Sequence[Alarm]):
         return draw(self, series, channels=channels)
 
 
+class Traced(NamedTuple):
+    """Scores, evidence and trace of a series under a rule."""
+
+    scores: Array  # (T,)
+    evidence: Array  # (T,) or (T, V)
+    trace: Trace
+    points: Callable[[slice], Array]  # of the rows of an alarm, from the row after its onset on
+    movement: Movement | None  # of the threshold
+
+    @classmethod
+    def of(cls, scored: Scored, rule: AlarmRule, calibration: Calibration) -> Traced:
+        """Scored rows under a fitted rule at a calibrated threshold."""
+        run = rule.start(threshold=calibration.threshold, control=calibration.control)
+        return cls(scored.scores, *run.run(scored), lambda rows: scored.points[rows], run.movement)
+
+
 def alarms_of(
-    scored: Scored,
+    traced: Traced,
     *,
     rule: AlarmRule,
     calibration: Calibration,
@@ -291,11 +307,11 @@ def alarms_of(
     silences: tuple[Silence, ...] = (),
     states: Callable[[Sequence[Alarm]], tuple[Alarm, ...]] | None = None,
 ) -> Alarms:
-    """The alarms of scored rows by a fitted rule at a calibrated threshold.
+    """The alarms of rows that a rule has gone through at a calibrated threshold.
 
     Parameters
     ----------
-    scored : Scored
+    traced : Traced
     rule, calibration
     series : Series, optional
         What was scored: for times, channel names and the entity.
@@ -315,41 +331,6 @@ def alarms_of(
     states : callable, optional
         The alarms with their states; see :func:`tisat.alarms.ongoing.with_states`. Unless given they are raised or cleared.
     """
-    run = rule.start(threshold=calibration.threshold, control=calibration.control)
-    evidence, trace = run.run(scored)
-    return alarms_of_trace(
-        Traced(scored.scores, evidence, trace, lambda rows: scored.points[rows], run.movement), rule=rule, calibration=calibration,
-        series=series, attribution=attribution, explain=explain, filled=filled, amounts=amounts, habits=habits, tally=tally,
-        silences=silences, states=states,
-    )  # fmt: skip
-
-
-class Traced(NamedTuple):
-    """Scores, evidence and trace of a series under a rule."""
-
-    scores: Array  # (T,)
-    evidence: Array  # (T,) or (T, V)
-    trace: Trace
-    points: Callable[[slice], Array]  # of the rows of an alarm, from the row after its onset on
-    movement: Movement | None  # of the threshold
-
-
-def alarms_of_trace(
-    traced: Traced,
-    *,
-    rule: AlarmRule,
-    calibration: Calibration,
-    series: Series | None,
-    attribution: bool,
-    explain: Callable[[int], Explanation] | None,
-    filled: Array | None,
-    amounts: Callable[[Array], Array | None] | None,
-    habits: Habits,
-    tally: Tally | None,
-    silences: tuple[Silence, ...],
-    states: Callable[[Sequence[Alarm]], tuple[Alarm, ...]] | None,
-) -> Alarms:
-    """The alarms of rows that a rule has gone through; the parameters are those of :func:`alarms_of`."""
     scores, evidence, trace = traced.scores, traced.evidence, traced.trace
     valid = ~np.isnan(scores)
     alarms, climb = [], Climb()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
-from tisat.alarms.alarms import Alarms, alarms_of
+from tisat.alarms.alarms import Alarms, Traced, alarms_of
 from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.calibration import calibrate
 from tisat.alarms.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
@@ -73,4 +73,4 @@ def raise_alarms(
         control=control,
         random_state=random_state,
     )
-    return alarms_of(scored, rule=alarm_rule, calibration=calibration)
+    return alarms_of(Traced.of(scored, alarm_rule, calibration), rule=alarm_rule, calibration=calibration)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tisat.alarms.alarms import Alarm, Alarms, Tally, alarms_of_trace
+from tisat.alarms.alarms import Alarm, Alarms, Tally, alarms_of
 from tisat.alarms.ongoing import with_states
 from tisat.alarms.patterns import demoted
 from tisat.alarms.sentences import ROWS, Habits, mode_of
@@ -98,7 +98,7 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
         modes = [mode_of(before(one.raised), switches, watch.channels) for one in lives]
         return tuple(demoted(replace(one, mode=mode), watch.patterns) for one, mode in zip(lives, modes, strict=True))
 
-    found = alarms_of_trace(
+    found = alarms_of(
         traced._replace(scores=traced.scores[:ahead]),
         rule=watch.rule,
         calibration=calibration,
