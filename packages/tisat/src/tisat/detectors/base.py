@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -50,15 +50,13 @@ from tisat.utils.types import AnyArray, Arrays, Integers, JsonDict, JsonMap, Par
 from tisat.utils.types import Array as Array
 from tisat.utils.validation import check_real
 from tisat.watch.protocols import Stream as Stream
-from tisat.watch.protocols import Training, check_series
+from tisat.watch.protocols import Training, WatchSettings, check_series
 from tisat.watch.protocols import Traits as Traits
-from tisat.watch.shortcuts import AlarmsInOneStep, watch_of
+from tisat.watch.shortcuts import AlarmsInOneStep
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from tisat.alarms.rules import RuleLike
-    from tisat.io.durations import DurationLike
     from tisat.watch.monitor import Monitor
 
 NORMAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
@@ -288,17 +286,7 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         """Contribution of each channel to points ``(n, C)``; None where unknown."""
         return None
 
-    def monitor(
-        self,
-        *,
-        false_alarms: BudgetLike,
-        rule: RuleLike = "excess",
-        method: str = "auto",
-        control: bool = True,
-        period: DurationLike | None = None,
-        random_state: int = 0,
-        name: str = "",
-    ) -> Monitor:
+    def monitor(self, *, false_alarms: BudgetLike, name: str = "", **settings: Unpack[WatchSettings]) -> Monitor:
         """Make an online monitor within a false-alarm budget: short for ``Watch(self, budget=...).monitor()``; as :meth:`alarms`.
 
         Examples
@@ -309,8 +297,9 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         >>> monitor.update([0.0]).active
         False
         """
-        watch = watch_of(self, false_alarms, rule, method, period, control=control, random_state=random_state)
-        return watch.monitor(name=name)
+        from tisat.watch.watch import Watch
+
+        return Watch(self, budget=false_alarms, **settings).monitor(name=name)
 
     # ------------------------------------------------------------------ one file on disk
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from tisat.alarms.budget import BudgetLike
 from tisat.series import SeriesLike
 
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarms
-    from tisat.alarms.rules import RuleLike
-    from tisat.io.durations import DurationLike
-    from tisat.watch.protocols import Scorer
-    from tisat.watch.watch import Watch
+    from tisat.watch.protocols import Scorer, WatchSettings
 
 
 class AlarmsInOneStep:
@@ -27,11 +24,7 @@ class AlarmsInOneStep:
         series: SeriesLike,
         *,
         false_alarms: BudgetLike,
-        rule: RuleLike = "excess",
-        method: str = "auto",
-        control: bool = True,
-        period: DurationLike | None = None,
-        random_state: int = 0,
+        **settings: Unpack[WatchSettings],
     ) -> Alarms:
         """The alarms of a series within a false-alarm budget: short for ``Watch(self, budget=...).alarms(series)``.
 
@@ -40,8 +33,8 @@ class AlarmsInOneStep:
         series : Series, array, dataframe or file path
         false_alarms : str, float or timedelta
             The budget: ``"1/day"``, ``"3/week"``, ``"1/1000 rows"``, a rate per row, or the time between two.
-        rule, method, control, period, random_state
-            Of :class:`tisat.watch.Watch`.
+        **settings
+            Of :class:`tisat.watch.Watch`: ``rule``, ``method``, ``control``, ``period``, ``random_state`` and so on.
 
         Examples
         --------
@@ -50,24 +43,7 @@ class AlarmsInOneStep:
         >>> detector.alarms([[0.0]] * 2000, false_alarms="1/250 rows", rule="threshold").calibration.target
         250.0
         """
+        from tisat.watch.watch import Watch
+
         detector, seen = self._watched(series)
-        watch = watch_of(detector, false_alarms, rule, method, period, control=control, random_state=random_state)
-        return watch.alarms(seen)
-
-
-def watch_of(
-    detector: Scorer,
-    budget: BudgetLike,
-    rule: RuleLike,
-    method: str,
-    period: DurationLike | None,
-    *,
-    control: bool,
-    random_state: int,
-) -> Watch:
-    """Make a watch of a fitted detector."""
-    from tisat.watch.watch import Watch
-
-    return Watch(
-        detector, budget=budget, rule=rule, method=method, control=control, period=period, random_state=random_state
-    )
+        return Watch(detector, budget=false_alarms, **settings).alarms(seen)
