@@ -1,5 +1,6 @@
 """Generated rows that tests of several files share, and how a watch on them is made without its warning."""
 
+import dataclasses
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -51,3 +52,23 @@ def quietly(call: Callable[..., T], *args: Any, **options: Any) -> T:
 def assert_same_verdicts(found: Iterable[object], expected: Iterable[object]) -> None:
     """The same results, to the last digit."""
     assert [repr(one) for one in found] == [repr(one) for one in expected]  # repr: NaN equals NaN, floats to the bit
+
+
+def assert_close(found: Any, wanted: Any, where: str = "") -> None:
+    """Check that results or states are equal, numbers up to the rounding of sums in double precision."""
+    if dataclasses.is_dataclass(wanted) and not isinstance(wanted, type):
+        found, wanted = (
+            {one.name: getattr(each, one.name) for one in dataclasses.fields(each)} for each in (found, wanted)
+        )
+    if isinstance(wanted, dict):
+        assert list(found) == list(wanted), where
+        for name in wanted:
+            assert_close(found[name], wanted[name], f"{where}.{name}")
+    elif isinstance(wanted, list | tuple):
+        assert len(found) == len(wanted), where
+        for place, one in enumerate(wanted):
+            assert_close(found[place], one, f"{where}[{place}]")
+    elif isinstance(wanted, float | np.ndarray):
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-9, err_msg=where)
+    else:
+        assert found == wanted, where

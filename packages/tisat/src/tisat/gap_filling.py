@@ -301,6 +301,15 @@ class CarryForward(Folded[Array, Filled]):
         filled[self._age > MAX_GAP] = np.nan
         return Filled(filled, self._changes(self._rows - 1, stamp))
 
+    @property
+    def missing(self) -> bool:
+        """Whether a channel had no value in the last row."""
+        return bool(self._since)
+
+    def follow(self, row: Array, *, number: int) -> None:
+        """Take in rows that lack nothing after one that lacked nothing; ``row`` is the last of them."""
+        self._rows, self._last = number + 1, row.copy()
+
     def forget(self) -> None:
         """Carry nothing across a gap; a channel that is missing stays so."""
         self._last = np.full(len(self._channels), np.nan)

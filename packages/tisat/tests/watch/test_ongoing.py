@@ -13,6 +13,7 @@ from tisat.errors import ArtefactError, ParameterError
 from tisat.series import Series
 from tisat.watch.monitor import Monitor
 from tisat.watch.watch import Watch
+from waves import assert_close
 
 BEGIN, UNDONE, ROWS = 600, 1800, 2400
 
@@ -85,13 +86,16 @@ def test_offline_is_online_is_after_restarts(watch, until, how):
     if how == "unusable":
         rows[1100:1300] = np.nan
     offline = watch.alarms(Series(rows, timestamps=minutes))
-    straight = [watch.monitor().extend(rows, list(minutes))]
-    monitor, results = watch.monitor(), []
+    single, monitor, results = watch.monitor(), watch.monitor(), []
+    straight = [single.update(row, float(minute)) for row, minute in zip(rows, minutes, strict=True)]
     for t in range(ROWS):
         results.append(monitor.update(rows[t], time=float(minutes[t])))
         if t % 97 == 0 or t in (BEGIN, BEGIN + 1, 1199, 1200, UNDONE + 60):
             monitor = Monitor.load(watch, monitor.to_bytes())
-    assert [one.to_json() for one in results] == [one.to_json() for one in straight[0]]
+    assert [one.to_json() for one in results] == [one.to_json() for one in straight]
+    assert_close(
+        [one.to_json() for one in watch.monitor().extend(rows, minutes.tolist())], [one.to_json() for one in straight]
+    )
     assert ends(results) == {alarm.raised: life(alarm) for alarm in offline}
     assert held(offline).state == ("ongoing" if until == ROWS else "back")
     assert results[1050].state == "ongoing"

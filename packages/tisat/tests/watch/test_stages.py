@@ -118,7 +118,9 @@ def judged(number, values):
     statistic = abs(values[0]) if known else float("nan")
     active = bool(known and statistic > 1.0)
     point = np.full(WATCH.detector.normal_.shape[1], np.nan) if filled is None else filled
-    return Judged(taken, point, statistic, statistic, active, number - (number % 3 if active else 0), known, filled)
+    return Judged(
+        taken, point, statistic, statistic, active, number - (number % 3 if active else 0), known, filled, 1.0
+    )
 
 
 def given_row(number, values):

@@ -20,6 +20,7 @@ from tisat.alarms.episodes import PEAKS
 from tisat.alarms.result import Calibration, expanded, from_episodes
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.utils.stage import Folded, State, Stateful
+from tisat.utils.types import Array
 from tisat.utils.validation import check_choice
 
 LABELS = ("unlabelled", "false", "true", "expected", "new normal")
@@ -121,6 +122,20 @@ class EpisodeRecord(Stateful, Folded[float, None]):
             self._count[0] = count + 1
         elif under_way:
             self._stop[count - 1] = row
+
+    def follow(self, statistics: Array) -> None:
+        """Take in many rows; those between episodes at once."""
+        done, starts = 0, np.flatnonzero(~(statistics < self._mark[0]))  # the mark never falls
+        while done < len(statistics):
+            count = int(self._count[0])
+            if not (count > 0 and self._stop[count - 1] < 0):
+                place = np.searchsorted(starts, done)
+                coming = int(starts[place]) if place < len(starts) else len(statistics)
+                self._count[1:] += coming - done
+                done = coming
+            if done < len(statistics):
+                self.step(float(statistics[done]))
+                done += 1
 
     def _make_room(self) -> int:
         free = np.flatnonzero(self._label == 0)

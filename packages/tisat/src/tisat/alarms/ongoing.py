@@ -128,6 +128,16 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
                 self.recent[:-1] = self.recent[1:]
                 self.recent[-1] = np.nan
 
+    def follow(self, deviations: Array | None, known: Flags) -> None:
+        """Take in the deviations ``(T, C)`` of rows, those that are ``known``, while no alarm is on or ongoing."""
+        if self.known:
+            last = slice(max(len(known) - MEAN, 0), None)
+            few = np.full((len(known[last]), self.recent.shape[1]), np.nan)
+            if deviations is not None:
+                few[known[last]] = deviations[last][known[last]]
+            self.recent[: MEAN - len(few)] = self.recent[len(few) :].copy()
+            self.recent[MEAN - len(few) :] = few
+
     def step(self, deviations: Array | None, /, *, row: int = 0, stamp: Stamp = None) -> tuple[Alarm, ...]:
         """Take in the deviations ``(C,)`` of a row, None where unknown.
 

@@ -198,6 +198,20 @@ class Stillness(Folded[Array | None, Integers]):
             self.last = row
         return self.rows
 
+    def follow(self, rows: Array, known: Flags) -> None:
+        """Take in rows ``(T, C)``, of which those that are ``known`` could be scored."""
+        if not known[-1]:
+            self.step(None)
+            return
+        gaps = np.flatnonzero(~known)
+        if len(gaps):
+            self.step(None)
+            rows = rows[gaps[-1] + 1 :]
+        moved = np.concatenate([self.last[None], rows[:-1]]) != rows
+        since = moved[::-1].argmax(axis=0)  # rows since the last move
+        self.rows = np.where(moved.any(axis=0), since, self.rows + len(rows))
+        self.last = rows[-1].copy()
+
     def state(self) -> State:
         """Return everything that continues after a restart."""
         return {"still_last": self.last.copy(), "still_rows": self.rows.copy()}
@@ -275,3 +289,8 @@ class RecentRows(Stateful, Folded[Array | None, None]):
         if len(self._columns):
             self._rows[:-1] = self._rows[1:]
             self._rows[-1] = np.nan if row is None else row[self._columns]
+
+    def follow(self, rows: Array) -> None:
+        """Take in the values of rows ``(T, C)``."""
+        if len(self._columns):
+            self._rows[:] = np.concatenate([self._rows, rows[-len(self._rows) :, self._columns]])[-len(self._rows) :]

@@ -45,6 +45,7 @@ class LookaheadStream(WindowStream):
     """The stream of a forecaster with a lookahead: one pass a row, whose far forecasts wait for their rows."""
 
     one_at_a_time: ClassVar[bool] = True
+    whole: ClassVar[bool] = False
 
     def __init__(self, detector: NeuralForecaster[Any], context: int) -> None:
         super().__init__(detector, context)

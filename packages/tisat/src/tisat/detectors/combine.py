@@ -38,6 +38,9 @@ class _CombinedStream(RowStream):
     def step(self, row: Array, /) -> Array:
         return np.concatenate([np.asarray(stream.step(row)) for stream in self._streams])
 
+    def run(self, rows: Array, /) -> Array:
+        return np.concatenate([np.asarray(stream.run(rows)) for stream in self._streams], axis=1)
+
     def reset(self) -> None:
         for one in self._streams:
             one.reset()

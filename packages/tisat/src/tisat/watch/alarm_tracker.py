@@ -6,13 +6,15 @@ A row goes through :meth:`Course.step` after the rule has scored it. This module
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from tisat.alarms._kernels import LARGEST
 from tisat.alarms.alarms import Alarm
+from tisat.alarms.cusum import Trace
 from tisat.alarms.joined_channels import Climb
 from tisat.alarms.ongoing import Ongoing
 from tisat.alarms.patterns import demoted
@@ -21,7 +23,7 @@ from tisat.alarms.sentences import Habits, RecentRows, Stillness, mode_of
 from tisat.alarms.shares import explained, known_or_zero, named_shares, shares_of
 from tisat.gap_filling import Silence, Stamp
 from tisat.utils.stage import Folded, State
-from tisat.utils.types import Array
+from tisat.utils.types import Array, Flags, Integers
 from tisat.watch.state_files import check_alarm, check_stamp
 from tisat.watch.watch import Watch
 
@@ -54,6 +56,34 @@ class Judged(NamedTuple):
     onset: int
     judged: bool  # it has a score
     deviations: Array | None = None  # (C,) of the channels, where the detector has them
+    threshold: float = math.nan  # in force at it
+    contribution: Array | None = None  # (m,) of the point; None: the rule is asked, whose last row it is
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Rows that the rule has judged, without a gap before or between them."""
+
+    first: int  # number of the first row
+    values: Array  # (n, C)
+    points: Array  # (n, m)
+    evidence: Array  # (n,)
+    trace: Trace
+    known: Flags  # (n,): rows that have a score
+    deviations: Array | None  # (n, C)
+    stamp: Callable[[int], Stamp]  # the time of a row by its place
+
+
+class Told(NamedTuple):
+    """What became of an alarm at a row of a stretch."""
+
+    place: int
+    active: bool
+    raised: bool
+    cleared: bool
+    alarm: Alarm | None
+    state: str
+    ended: tuple[Alarm, ...]
 
 
 class Course(Folded[Judged, "Alarm | None"]):
@@ -75,6 +105,7 @@ class Course(Folded[Judged, "Alarm | None"]):
         self._watch, self._run, self._name = watch, run, name
         self._since_onset = np.zeros(watch.detector.normal_.shape[1])  # contributions of each coordinate
         self._amounts = watch.detector._amounts
+        self._by_channel = watch.detector.traits.points_are_channels
         self._habits = Habits.of(watch.detector.trained_on_, getattr(watch.detector, "usual_", None))
         self._still = Stillness(len(watch.channels))
         self._peak = np.full(1, -1.0)  # most evidence of a row since the onset, and that row with its point
@@ -90,7 +121,7 @@ class Course(Folded[Judged, "Alarm | None"]):
 
     def step(self, row: Judged, /) -> Alarm | None:
         """Take in one row; the alarm, where it was raised, joined or cleared at it."""
-        admitted, point, evidence, statistic, active, onset, row_checked, deviations = row
+        admitted, point, _, statistic, active, onset, row_checked, deviations, threshold, _ = row
         before, detector = self.alarm, self._watch.detector
         if admitted.unconfirmed:
             self.states.skip(admitted.unconfirmed)
@@ -98,10 +129,10 @@ class Course(Folded[Judged, "Alarm | None"]):
         self._recent.step(admitted.filled)
         self.ended = self.states.step(deviations if row_checked else None, row=admitted.row, stamp=admitted.stamp)
         self._still.step(admitted.filled if row_checked else None)
-        self._trace_onset(admitted, onset, active=active, point=point if row_checked else None, evidence=evidence)
+        self._trace_onset(row)
         if before is None:
             if active:
-                self.alarm = self._raise(onset, statistic, admitted, point)
+                self.alarm = self._raise(onset, statistic, admitted, point, threshold)
                 self._climb.begin()
                 self.states.begin(self.alarm)
             return self.alarm
@@ -135,20 +166,96 @@ class Course(Folded[Judged, "Alarm | None"]):
         chosen = [one for one in known if one.raised <= row and (one.cleared is None or row < one.cleared)]
         return tuple(found for one in chosen for found in self.states.accept(now, self.stamp, raised=one.raised))
 
-    def _trace_onset(self, taken: Taken, onset: int, *, active: bool, point: Array | None, evidence: float) -> None:
+    @property
+    def condition(self) -> str:
+        """``raised``, ``ongoing`` or ``calm``."""
+        return "raised" if self.alarm is not None else "ongoing" if self.states.ongoing else "calm"
+
+    def run_stretch(self, rows: Stretch) -> list[Told]:
+        """Take in a stretch of rows; what there is to tell of those at which an alarm is on, ongoing or over.
+
+        Calm rows go at once, all others through :meth:`step`.
+        """
+        found, place, contributions = list[Told](), 0, self._watch.rule.contributions
+        active = np.append(np.flatnonzero(rows.trace.active), len(rows.values))
+        while place < len(rows.values):
+            if self.alarm is None and not self.states.ongoing:
+                coming = int(active[np.searchsorted(active, place)])
+                if coming > place:
+                    self._follow(rows, place, coming)
+                    place = coming
+                    continue
+            before = self.alarm is not None
+            statistic, on, onset, threshold = rows.trace.row(place)
+            taken = Taken("ok", rows.values[place], None, rows.stamp(place), rows.first + place)
+            deviations = None if rows.deviations is None else rows.deviations[place]
+            point, known = rows.points[place], bool(rows.known[place])
+            share = contributions(point[None])[0] if known and self._by_channel else None
+            evidence = float(rows.evidence[place])
+            alarm = self.step(Judged(taken, point, evidence, statistic, on, onset, known, deviations, threshold, share))
+            found.append(Told(place, on, on and not before, before and not on, alarm, self.condition, self.ended))
+            place += 1
+        return found
+
+    def _follow(self, rows: Stretch, start: int, stop: int) -> None:
+        """Take in rows at which no alarm is on and none is ongoing."""
+        here = slice(start, stop)
+        known, onset, now = rows.known[here], rows.trace.onset[here], rows.first + np.arange(start, stop)
+        self.ended = ()
+        self._recent.follow(rows.values[here])
+        self.states.follow(None if rows.deviations is None else rows.deviations[here], known)
+        self._still.follow(rows.values[here], known)
+        begins = np.flatnonzero((onset == now) | (np.diff(onset, prepend=self._onset) != 0))
+        counted = np.flatnonzero(known & (onset < now))
+        if len(counted):  # of what was added up since an onset only the last matters
+            earlier = begins[begins <= counted[-1]]
+            if len(earlier):
+                self._forget_contributions()
+                counted = counted[counted >= earlier[-1]]
+            self._add_up(rows, start + counted)
+        if len(begins):
+            last = int(begins[-1])
+            if not len(counted) or last > counted[-1]:
+                self._forget_contributions()
+            since = last - int(onset[last] != now[last])  # the statistic started again after the row before
+            self._onset_time = rows.stamp(start + since) if since >= 0 else self.stamp
+        self._onset, self.stamp = int(onset[-1]), rows.stamp(stop - 1)
+
+    def _forget_contributions(self) -> None:
+        self._since_onset[:] = 0.0
+        self._peak[0] = -1.0
+
+    def _add_up(self, rows: Stretch, places: Integers) -> None:
+        """Add up what each channel contributed at rows since the onset, and keep the row that said most."""
+        points = rows.points[places]
+        told = self._watch.rule.contributions(points) if self._by_channel else self._amounts(points)
+        if told is not None:
+            since = self._since_onset[: told.shape[1]]
+            since[:] = np.cumsum(np.concatenate([since[None], known_or_zero(told)]), axis=0)[
+                -1
+            ]  # in order, as by single rows
+        evidence = rows.evidence[places]
+        said = np.where(np.isnan(evidence), 0.0, np.minimum(evidence, LARGEST))
+        most = int(np.argmax(said))
+        if said[most] > self._peak[0]:
+            self._peak[0] = said[most]
+            self._peak_row[:], self._peak_point[:] = rows.values[places[most]], points[most]
+
+    def _trace_onset(self, row: Judged) -> None:
         """Keep the time of the onset estimate, add up what each channel contributed since, and the row that said most."""
+        taken, point, evidence, onset, active = row.taken, row.point, row.evidence, row.onset, row.active
         now, stamp = taken.row, taken.stamp
         if onset == now:
             self._onset_time = stamp
         elif onset != self._onset:  # the statistic started again after the alarm of the row before
             self._onset_time = self.stamp
         if onset != self._onset or (onset == now and not active):
-            self._since_onset[:] = 0.0
-            self._peak[0] = -1.0
-        if point is not None and (active or onset < now):
+            self._forget_contributions()
+        if row.judged and (active or onset < now):
             assert taken.filled is not None, "a row without values is not scored"
-            if self._watch.detector.traits.points_are_channels:
-                self._since_onset += known_or_zero(self._run.contribution(point))
+            if self._by_channel:
+                added = self._run.contribution(point) if row.contribution is None else row.contribution
+                self._since_onset += known_or_zero(added)
             elif (told := self._amounts(point[None])) is not None:
                 self._since_onset[: told.shape[1]] += known_or_zero(told[0])
             said = 0.0 if evidence != evidence else min(evidence, LARGEST)
@@ -157,16 +264,16 @@ class Course(Folded[Judged, "Alarm | None"]):
                 self._peak_row[:], self._peak_point[:] = taken.filled, point
         self._onset, self.stamp = onset, stamp
 
-    def _raise(self, onset: int, statistic: float, taken: Taken, point: Array) -> Alarm:
+    def _raise(self, onset: int, statistic: float, taken: Taken, point: Array, threshold: float) -> Alarm:
         watch, shares = self._watch, dict[str, float]()
-        if watch.detector.traits.points_are_channels:
+        if self._by_channel:
             shares = named_shares(shares_of(self._since_onset), watch.channels)
         elif self._amounts(point[None]) is not None:
             shares = named_shares(shares_of(self._since_onset[: len(watch.channels)]), watch.channels)
         why = watch.detector.explain(self._peak_row, self._peak_point)
         kind, shares, reasons = explained(why, shares, watch.channels, self._still.rows, self._habits)
         alarm = Alarm(
-            raised=taken.row, onset=onset, cleared=None, peak=statistic, threshold=self._run.used,
+            raised=taken.row, onset=onset, cleared=None, peak=statistic, threshold=threshold,
             rule=watch.rule.name, budget=watch.calibration.budget, channels=shares, raised_time=taken.stamp,
             onset_time=self._onset_time, series=self._name, kind=kind, reasons=reasons,
             mode=mode_of(self._recent.rows, self._recent.switches, watch.channels),

@@ -11,6 +11,7 @@ from tisat.errors import SeriesError
 from tisat.gap_filling import FAR, MAX_GAP, MOST_WAITING, PACE_ROWS
 from tisat.io.timestamps import Moment, read_time
 from tisat.utils.stage import Folded, State
+from tisat.utils.types import AnyArray
 
 PACE_TOLERANCE = 0.1  # how much it may differ from the model's sampling period
 MANY_LATE = 20  # late rows in a row after which somebody should look
@@ -102,6 +103,34 @@ class RowClock(Folded[Moment, str]):
                 self.pace = float(np.median(self.steps))
                 self.steps.clear()
         return "gap" if gap else "ok"
+
+    def follow(self, values: AnyArray) -> int:
+        """Take in times ``(n,)`` that follow the last one at usual steps; of how many.
+
+        Those from one on at which the pace of the rows would be found to be wrong are not taken in.
+        """
+        count = len(values)
+        if self.period is not None:
+            assert self.last is not None, "a row has come before"
+            before = np.concatenate([[self.last], values[:-1]]).astype(values.dtype)
+            steps = [*self.steps, *((values - before) / (1e9 if self.dates else 1.0)).tolist()]
+            first = 0
+            while first + PACE_ROWS <= len(steps):
+                pace = float(np.median(steps[first : first + PACE_ROWS]))
+                if self._is_wrong(pace) and not self._is_wrong(self.pace):
+                    count = first + PACE_ROWS - 1 - len(self.steps)
+                    break
+                self.pace, first = pace, first + PACE_ROWS
+            steps = steps[first : len(self.steps) + count]
+        if count:
+            if self.period is not None:
+                self.steps = steps
+            self._accept(values[count - 1].item(), new=False)
+            self.confirmed = True
+        return count
+
+    def _is_wrong(self, pace: float | None) -> bool:
+        return wrong_pace(pace, self.period, whose="") is not None
 
     def _seconds(self, earlier: float | int, later: float | int) -> float:
         return (later - earlier) / (1e9 if self.dates else 1.0)

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -114,8 +114,7 @@ class Monitor:
     @property
     def condition(self) -> str:
         """``raised``, ``ongoing`` or ``calm``: whether an alarm is on, or one is over and its channels still different."""
-        course = self._course
-        return "raised" if course.alarm is not None else "ongoing" if course.states.ongoing else "calm"
+        return self._course.condition
 
     @property
     def rows(self) -> int:
@@ -204,14 +203,16 @@ class Monitor:
     def extend(self, rows: Iterable[object], times: Sequence[object] | None = None) -> list[RowResult]:
         """The results on many rows, in order.
 
-        A row that cannot be read is refused with its reason.
+        A row that cannot be read is refused with its reason. Stretches of 200 usual rows or more are scored by the code for whole
+        series: their points differ from those of :meth:`update` by the detector's ``traits.rounding`` at most.
         """
-        items = list(rows)
-        stamps = [None] * len(items) if times is None else list(times)
-        check_same_length(items, stamps, ("rows", "times"), "Monitor.extend")
-        from tisat.watch.fleet import judge_all
+        given, moments = cast("Any", rows), cast("Any", times)
+        items: Any = given if type(given) is np.ndarray and given.ndim == 2 else list(rows)
+        stamps: Any = moments if moments is None or type(moments) is np.ndarray else list(moments)
+        check_same_length(items, items if stamps is None else stamps, ("rows", "times"), "Monitor.extend")
+        from tisat.watch.row_blocks import extend
 
-        return judge_all([(self, row, time) for row, time in zip(items, stamps, strict=True)])
+        return extend(self, items, stamps)
 
     def take(self, row: object, time: object) -> Taken:
         """Read a row and its time and fill its holes.
@@ -278,9 +279,9 @@ class Monitor:
             status = "warming up"
         self.counts[status] += 1
         before = self._course.alarm is not None
-        changed = self._course.step(
-            Judged(taken, scored.points[0], evidence, statistic, active, onset, status == "ok", deviations)
-        )
+        changed = self._course.step(Judged(
+            taken, scored.points[0], evidence, statistic, active, onset, status == "ok", deviations, self._run.used
+        ))  # fmt: skip
         return RowResult(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._run.used,
             active=active, raised=active and not before, cleared=before and not active, alarm=changed, time=taken.time,

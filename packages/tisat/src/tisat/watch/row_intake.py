@@ -20,6 +20,7 @@ from tisat.io.timestamps import Moment, local_second, say
 from tisat.io.validate import plain_array
 from tisat.utils.near_names import meant
 from tisat.utils.stage import Folded, State
+from tisat.utils.types import AnyArray, Flags
 from tisat.watch.alarm_tracker import Taken
 from tisat.watch.clock import MANY_LATE, UNZONED, RowClock
 from tisat.watch.protocols import Array
@@ -72,6 +73,22 @@ class RowReader:
                 f"The row must be finite or NaN (missing). Got {values[channel]} in channel {self._channels[channel]!r} instead."
             )
         return values
+
+    def many(self, rows: Any) -> tuple[Array, Flags]:
+        """Rows as ``(n, C)`` floats, and which of them could be read and lack nothing."""
+        count, width = len(rows), len(self._channels)
+        if type(rows) is np.ndarray and rows.shape == (count, width) and rows.dtype.kind in "biuf":
+            values = np.array(rows, dtype=np.float64)
+            with np.errstate(invalid="ignore", over="ignore"):
+                return values, np.isfinite(np.add.reduce(values, axis=1))
+        values, whole = np.full((count, width), np.nan), np.zeros(count, dtype=np.bool_)
+        for place, row in enumerate(rows):
+            try:
+                values[place] = self(row)
+                whole[place] = self.whole
+            except InputError:
+                continue
+        return values, whole
 
     def _positional(self, row: Any) -> Array:
         if isinstance(row, np.ma.MaskedArray):
@@ -198,8 +215,7 @@ class RowIntake(Folded[tuple[object, object], Taken]):
             return self._fill(values, None, None)
         moment = self.clock.read(time)
         stamp = say(moment.value, moment.offset, dates=moment.dates)
-        local = bool(self._zone) and moment.dates and moment.offset is None
-        self.unzoned = UNZONED.format(zone=self._zone) if local else ""
+        self.unzoned = self._unzoned(moment)
         candidate, waiting, steps = self.clock.candidate, self.clock.waiting, self._steps(moment)
         passed = self.clock.step(moment)
         if passed == "unconfirmed" and self.clock.waiting == 1:
@@ -218,6 +234,37 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         self.rows += waiting
         taken = self._fill(values, time, stamp, clock=local_second(moment))
         return taken._replace(gap=True, unconfirmed=waiting, unconfirmed_stamp=self._waiting, remark=remark)
+
+    @property
+    def counting(self) -> bool:
+        """Whether growth per row is given on of some channels."""
+        return bool(len(self._growth.columns))
+
+    def read_many(self, rows: Any) -> tuple[Array, Flags]:
+        """Rows as ``(n, C)`` floats, and which of them could be read and lack nothing; nothing has changed."""
+        return self._read.many(rows)
+
+    def follows(self, moment: Moment | None) -> bool:
+        """Whether the last row is the one of this time, and no channel waits for a value."""
+        return self.clock.last == (None if moment is None else moment.value) and not self._carry.missing
+
+    def follow(self, values: Array, moments: AnyArray | None, moment: Moment | None) -> int:
+        """Take in rows that lack nothing and follow the last one at usual steps; of how many.
+
+        Those from one on at which the pace of the rows would be found to be wrong are not taken in. ``moment`` says how the
+        times of all are written.
+        """
+        count = len(values) if moments is None else self.clock.follow(moments)
+        if count:
+            self.rows += count
+            self._carry.follow(values[count - 1], number=self.rows - 1)
+            self.undated = self._dated and (moment is None or not moment.dates)
+            self.unzoned = self._unzoned(moment)
+        return count
+
+    def _unzoned(self, moment: Moment | None) -> str:
+        local = bool(self._zone) and moment is not None and moment.dates and moment.offset is None
+        return UNZONED.format(zone=self._zone) if local else ""
 
     def _steps(self, moment: Moment) -> float:
         """The sampling periods since the last row, for the growth of counters."""
