@@ -250,59 +250,28 @@ def _missed_weights(order: Integers, groups: Integers, length: int, n_groups: in
     return weights
 
 
-def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
-    """``function`` compiled now for ``signature``, from the cache on disk where there is one."""
-    from tisat.utils.compiled import compile_for  # numba is imported when a metric is first asked for
+@cache
+def _compiled(kernel: Callable[..., Any], kinds: tuple[str | None, ...]) -> Callable[..., Any]:
+    """``kernel``, compiled now for arguments of these kinds, from the cache on disk where there is one.
+
+    Parameters
+    ----------
+    kernel : callable
+    kinds : tuple of str or None
+        The type of the numbers of each array, with ``, written`` where the kernel writes to it; None: a whole number.
+    """
+    from numba import int64, types  # imported when a metric is first asked for
+
+    from tisat.utils.compiled import compile_for
+
+    def kind_of(kind: str | None) -> Any:
+        if kind is None:
+            return int64
+        dtype, _, written = kind.partition(", ")
+        return types.Array(getattr(types, dtype), 1, "C", readonly=not written)
 
     # no_cfunc_wrapper: nothing calls these from C, and it is a quarter of what there is to compile
-    return compile_for(signature, function, no_cfunc_wrapper=True)
-
-
-def _array(dtype: Any, *, readonly: bool) -> Any:
-    from numba import types
-
-    return types.Array(dtype, 1, "C", readonly=readonly)
-
-
-@cache
-def _compiled_window_records() -> Callable[..., Any]:
-    from numba import float64, int64
-
-    return _compile(
-        _window_records,
-        (_array(float64, readonly=True), _array(int64, readonly=True), _array(int64, readonly=True)),
-    )
-
-
-@cache
-def _compiled_false_alarms() -> Callable[..., Any]:
-    from numba import boolean, float64, int64
-
-    scores, outside, values = (_array(kind, readonly=True) for kind in (float64, boolean, float64))
-    return _compile(_false_alarms, (scores, outside, values, int64, _array(int64, readonly=False)))
-
-
-@cache
-def _compiled_false_alarms_irregular() -> Callable[..., Any]:
-    from numba import boolean, float64, int64
-
-    scores, outside, values = (_array(kind, readonly=True) for kind in (float64, boolean, float64))
-    following = _array(int64, readonly=True)
-    return _compile(_false_alarms_irregular, (scores, outside, values, following, _array(int64, readonly=False)))
-
-
-@cache
-def _compiled_expected_raises() -> Callable[..., Any]:
-    from numba import boolean, float64, int64
-
-    return _compile(_expected_raises, tuple(_array(kind, readonly=True) for kind in (int64, boolean, float64)))
-
-
-@cache
-def _compiled_missed_weights() -> Callable[..., Any]:
-    from numba import int64
-
-    return _compile(_missed_weights, (_array(int64, readonly=True), _array(int64, readonly=True), int64, int64))
+    return compile_for(tuple(map(kind_of, kinds)), kernel, no_cfunc_wrapper=True)
 
 
 def missed_weights(order: Integers, groups: Integers, length: int, n_groups: int) -> Array:
@@ -315,7 +284,7 @@ def missed_weights(order: Integers, groups: Integers, length: int, n_groups: int
     length, n_groups : int
     """
     arrays = (np.ascontiguousarray(order), np.ascontiguousarray(groups))
-    return cast("Array", _compiled_missed_weights()(*arrays, length, n_groups))
+    return cast("Array", _compiled(_missed_weights, ("int64", "int64", None, None))(*arrays, length, n_groups))
 
 
 def window_records(scores: Array, starts: Integers, stops: Integers) -> tuple[Array, Integers, Integers]:
@@ -326,9 +295,8 @@ def window_records(scores: Array, starts: Integers, stops: Integers) -> tuple[Ar
     values, positions, owners : arrays of one length
         The score, its row and the number of its window, window by window in order of time.
     """
-    result = _compiled_window_records()(
-        np.ascontiguousarray(scores), np.ascontiguousarray(starts), np.ascontiguousarray(stops)
-    )
+    arrays = (np.ascontiguousarray(scores), np.ascontiguousarray(starts), np.ascontiguousarray(stops))
+    result = _compiled(_window_records, ("float64", "int64", "int64"))(*arrays)
     return cast("tuple[Array, Integers, Integers]", result)
 
 
@@ -351,14 +319,16 @@ def false_alarms(scores: Array, outside: Flags, values: Array, reraise: int | In
         return np.empty(0, dtype=np.int64)
     steps = np.zeros(len(values) + 1, dtype=np.int64)
     arrays = (np.ascontiguousarray(scores), np.ascontiguousarray(outside), np.ascontiguousarray(values))
+    kinds = ("float64", "boolean", "float64")
     if isinstance(reraise, int):
-        _compiled_false_alarms()(*arrays, reraise, steps)
+        _compiled(_false_alarms, (*kinds, None, "int64, written"))(*arrays, reraise, steps)
     else:
-        _compiled_false_alarms_irregular()(*arrays, np.ascontiguousarray(reraise), steps)
+        irregular = _compiled(_false_alarms_irregular, (*kinds, "int64", "int64, written"))
+        irregular(*arrays, np.ascontiguousarray(reraise), steps)
     return np.cumsum(steps[:-1])
 
 
 def expected_raises(following: Integers, outside: Flags, probabilities: Array) -> Array:
     """The expected number of raises at ``outside`` rows of independent alarms, at each probability; any chain of raises."""
     arrays = (np.ascontiguousarray(following), np.ascontiguousarray(outside), np.ascontiguousarray(probabilities))
-    return cast("Array", _compiled_expected_raises()(*arrays))
+    return cast("Array", _compiled(_expected_raises, ("int64", "boolean", "float64"))(*arrays))
