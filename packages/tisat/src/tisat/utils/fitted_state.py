@@ -28,7 +28,6 @@ MOST_COUNTED = 2**62
 MOST_STATED = 1_000_000  # of a size among the options of a rule: rows it may keep
 LARGEST = 1e300  # of a number in a state: sums of a few stay finite
 KINDS = {"f": "real numbers", "i": "whole numbers", "b": "truth values"}
-TYPES: dict[str, tuple[type, ...]] = {"float": (int, float), "int": (int,), "bool": (bool,), "str": (str,)}
 
 
 @dataclass(frozen=True)
@@ -154,16 +153,10 @@ def check_values(table: Mapping[str, Learned], hints: Mapping[str, str], plain: 
     wanted = [name for name, one in table.items() if one.shape is None]
     _check_names(plain, wanted, whose)
     for name in wanted:
-        allowed = TYPES.get(hints.get(name, ""))
-        value = plain[name]
-        wrong = allowed is not None and (
-            not isinstance(value, allowed)
-            or (isinstance(value, bool) and bool not in allowed)
-            or (isinstance(value, float) and not math.isfinite(value))
-        )
-        if wrong:
+        kind = hints.get(name, "")
+        if kind in PLAIN and not _fits(plain[name], kind):
             raise ArtefactError(
-                f"The {name!r} of {whose} must be of type {hints[name]}. Got {str(value)[:40]!r} instead."
+                f"The {name!r} of {whose} must be of type {kind}. Got {str(plain[name])[:40]!r} instead."
             )
 
 
