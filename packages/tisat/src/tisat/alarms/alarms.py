@@ -24,6 +24,7 @@ from tisat.alarms.sentences import UNKNOWN_HABITS, Habits, still_at
 from tisat.alarms.shares import explained, named_shares, shares_between
 from tisat.alarms.suppression import Suppression, Suppressor
 from tisat.alarms.tally import Tally as Tally
+from tisat.alarms.tally import say_moment
 from tisat.alarms.tally import say_time as say_time
 from tisat.events import events_from_labels
 from tisat.gap_filling import Silence
@@ -90,8 +91,7 @@ class Alarm:
 
     def __str__(self) -> str:
         """In one line: whose, when, since when, until when, what and why."""
-        raised_at = f"row {self.raised}" if self.raised_time is None else say_time(self.raised_time)
-        since = f"row {self.onset}" if self.onset_time is None else say_time(self.onset_time)
+        raised_at, since = say_moment(self.raised, self.raised_time), say_moment(self.onset, self.onset_time)
         plain = self.cleared is None or self.state == "ongoing"
         until = self.until if plain else f"until {self.until}"
         parts = [

@@ -28,6 +28,17 @@ class Tally:
         return f"{self.judged} of {self.rows} rows judged" + (f" ({why})" if why else "")
 
 
+def say_moment(row: int, stamp: str | float | None) -> str:
+    """Format the time of a row, or its number where it has none.
+
+    Examples
+    --------
+    >>> say_moment(7, None), say_moment(7, "2026-03-09T11:40:00")
+    ('row 7', '2026-03-09 11:40')
+    """
+    return f"row {row}" if stamp is None else say_time(stamp)
+
+
 def say_time(stamp: str | float) -> str:
     """Format a time without its T and without seconds that are zero.
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tisat.alarms.alarms import Alarm, Alarms, say_time
+from tisat.alarms.alarms import Alarm, Alarms
 from tisat.alarms.ongoing import rows_on
 from tisat.alarms.plot import contributing, series_of
 from tisat.alarms.recurrence import recurrence_lines
+from tisat.alarms.tally import say_moment, say_time
 from tisat.events import events_from_labels
 from tisat.plotting.charts import MOST_POINTS, Mark, alarm_chart, span, thinned, time_axis
 from tisat.plotting.page import Block, Key, Section, render_page
@@ -100,7 +101,7 @@ def answer(alarms: Alarms, series: Series) -> str:
     about = "; ".join(word for word in (strongest.kind, reasons) if word)
     sentences = [
         count,
-        f"{subject} raised at {_moment(strongest.raised, strongest.raised_time)}{': ' + about if about else ''}.",
+        f"{subject} raised at {say_moment(strongest.raised, strongest.raised_time)}{': ' + about if about else ''}.",
     ]
     if on:
         sentences.append(f"{'One is' if len(on) == 1 else f'{len(on)} are'} still on.")
@@ -112,7 +113,7 @@ def answer(alarms: Alarms, series: Series) -> str:
 
 def _silent(alarms: Alarms) -> list[str]:
     """A sentence for each channel that fell silent: what is blind is said on top."""
-    return [f"{one.channel} fell silent at {_moment(one.since, one.since_time)}." for one in alarms.silences]
+    return [f"{one.channel} fell silent at {say_moment(one.since, one.since_time)}." for one in alarms.silences]
 
 
 def _title(alarms: Alarms, series: Series) -> str:
@@ -167,10 +168,6 @@ def _small_print(alarms: Alarms, said: str) -> list[str]:
     return [*lines, said] if said else lines
 
 
-def _moment(time_step: int | None, stamp: str | float | None) -> str:
-    return f"row {time_step}" if stamp is None else say_time(stamp)
-
-
 def _labelled_faults(alarms: Alarms, series: Series) -> tuple[list[tuple[int, int]], list[bool]]:
     """Labelled faults, and whether an alarm was on while each lasted."""
     if series.labels is None:
@@ -191,7 +188,7 @@ def _marks(alarms: Alarms, series: Series, x: Array) -> list[Mark]:
         stop = alarm.cleared if alarm.cleared is not None else len(x)
         false = bool(faults) and not any(alarm.raised < end and begin < stop for begin, end in faults)
         about = "; ".join(word for word in (alarm.kind or "alarm", alarm.why) if word)
-        when = _moment(alarm.raised, alarm.raised_time)
+        when = say_moment(alarm.raised, alarm.raised_time)
         lane, kind = ("false alarms", "false") if false else ("alarms", "true" if faults else "alarm")
         marks.append(Mark(*span(x, alarm.raised, alarm.cleared), kind, alarm.kind or "alarm", lane, f"{when}: {about}"))
     return marks
@@ -207,10 +204,12 @@ def _row(one: Alarm, x: Array) -> str:
     room = AROUND * max(stop - start, float(x[-1] - x[0]) / 50)
     attribution = ", ".join(f"{name} {share:.0%}" for name, share in list(one.channels.items())[:3] if share >= 0.005)
     cells = [
-        _moment(one.onset, one.onset_time),
-        one.until if one.cleared is None or one.ongoing_since is not None else _moment(one.cleared, one.cleared_time),
+        say_moment(one.onset, one.onset_time),
+        one.until
+        if one.cleared is None or one.ongoing_since is not None
+        else say_moment(one.cleared, one.cleared_time),
     ]
-    button = f"<button data-from='{start - room:.6f}' data-to='{stop + room:.6f}'>{escape(_moment(one.raised, one.raised_time))}</button>"
+    button = f"<button data-from='{start - room:.6f}' data-to='{stop + room:.6f}'>{escape(say_moment(one.raised, one.raised_time))}</button>"
     strength = f"{one.peak / one.threshold:.1f}" if one.threshold else ""
     words = (("suppressed", one.suppressed), ("known", one.known))
     marks = "".join(f" ({word}: {why})" for word, why in words if why)

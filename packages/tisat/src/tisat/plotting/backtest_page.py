@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tisat.alarms.alarms import say_time
+from tisat.alarms.tally import say_moment
 from tisat.plotting.page import Dot, Dots, Key, Section, Table, render_page
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def backtest_page(found: Backtest, *, command: str = "") -> str:
     ]
     over = [[budget, count, f"{count / len(found.steps):.1f}"] for budget, count in found.counts.items()]
     listed = [
-        [_moment(one.raised, one.raised_time), _moment(one.onset, one.onset_time), one.until, one.kind, one.why]
+        [say_moment(one.raised, one.raised_time), say_moment(one.onset, one.onset_time), one.until, one.kind, one.why]
         for one in found.alarms
     ]
     sections = [
@@ -61,7 +61,3 @@ def backtest_page(found: Backtest, *, command: str = "") -> str:
         next_steps=["Too many alarms, or too few: take the budget of the table above with `tisat fit --budget`."],
         command=command,
     )
-
-
-def _moment(row: int, stamp: str | float | None) -> str:
-    return f"row {row}" if stamp is None else say_time(stamp)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from tisat.alarms.alarms import Alarm, say_time
+from tisat.alarms.alarms import Alarm
 from tisat.alarms.incidents import TOGETHER
-from tisat.plotting.page import Block, Key, Section, Table, render_page
+from tisat.alarms.tally import say_moment
+from tisat.plotting.page import Block, Item, Key, Section, Table, render_page
 
 if TYPE_CHECKING:
     from tisat.batch import MachineAlarms
@@ -102,7 +103,7 @@ def fleet_page(machines: Sequence[MachineAlarms], *, budget: str = "", command: 
         ]  # fmt: skip
         caption = f"Alarms of several machines whose onset or raise lies within {TOGETHER} rows of the first one's onset or raise."
         sections.append(Section("Incidents over machines", [Table(["from", "to", "count", "machines", "most often"], rows, caption=caption)]))  # fmt: skip
-    sections.append(Section("Machine by machine", [Block("".join(_machine(n, one) for n, one in enumerate(loudest)))]))
+    sections.append(Section("Machine by machine", [item for n, one in enumerate(loudest) for item in _machine(n, one)]))
     if budget:
         sections.append(Section("The budget", [budget]))
     alarms = sum(len(one.alarms) for one in machines)
@@ -198,28 +199,30 @@ def _timeline(drawn: Sequence[MachineAlarms], incidents: Sequence[Incident], *, 
     return [Block(f"<figure>{''.join(parts)}</svg>{caption}</figure>")]
 
 
-def _machine(number: int, one: MachineAlarms) -> str:
-    head = f"<h3 id='m{number}'>{escape(one.machine)}</h3>"
+def _machine(number: int, one: MachineAlarms) -> list[Item]:
+    head = Block(f"<h3 id='m{number}'>{escape(one.machine)}</h3>")
     if one.trouble:
-        return f"{head}<p>Could not be scored: {escape(one.trouble)}</p>"
+        return [head, f"Could not be scored: {one.trouble}"]
     words = f"{one.judged:,} of {one.rows:,} rows scored."
     if one.silent:
         words += f" Nothing comes from {', '.join(one.silent)}."
-    cells = "".join(
-        f"<tr><td class='left short'>{escape(_when(alarm))}</td><td class='left short'>{escape(alarm.until)}</td>"
-        f"<td>{alarm.peak / alarm.threshold:.1f}</td><td class=left>{escape(alarm.kind)}</td><td class='left why'>{escape(alarm.why + (f' (known: {alarm.known})' if alarm.known else ''))}</td></tr>"
+    rows = [
+        [
+            say_moment(alarm.raised, alarm.raised_time),
+            alarm.until,
+            f"{alarm.peak / alarm.threshold:.1f}",
+            alarm.kind,
+            alarm.why + (f" (known: {alarm.known})" if alarm.known else ""),
+        ]
         for alarm in one.alarms
-    )
-    columns = "".join(f"<th class=left>{word}</th>" for word in ("raised", "until", "x threshold", "what", "why"))
-    table = (
-        f"<div class='wide' tabindex='0'><table><thead><tr>{columns}</tr></thead><tbody>{cells}</tbody></table></div>"
-    )
+    ]
     curves = "".join(_curve(one, *curve) for curve in one.curves)
-    return f"{head}<p>{escape(words)}</p>{f'<figure>{curves}</figure>' if curves else ''}{table if one.alarms else ''}"
-
-
-def _when(alarm: Alarm) -> str:
-    return f"row {alarm.raised}" if alarm.raised_time is None else say_time(alarm.raised_time)
+    return [
+        head,
+        words,
+        *([Block(f"<figure>{curves}</figure>")] if curves else []),
+        *([Table(["raised", "until", "x threshold", "what", "why"], rows)] if rows else []),
+    ]
 
 
 def _curve(one: MachineAlarms, channel: str, lows: Sequence[float], highs: Sequence[float]) -> str:
