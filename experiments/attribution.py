@@ -12,8 +12,8 @@ import json
 import warnings
 
 import numpy as np
+from attribution_figures import hit_rate, ndcg
 
-from tisat.alarms.attribution import hit_rate, ndcg
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning
 from tisat_bench.datasets import load

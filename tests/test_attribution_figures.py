@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from attribution_figures import hit_rate, ndcg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tisat.alarms.attribution import hit_rate, ndcg
 from tisat.errors import InputError
 
 

@@ -77,7 +77,7 @@ class Monitor:
         self.counts = dict.fromkeys(("ok", "warming up", "unusable", "late", "duplicate", "unconfirmed", "refused"), 0)
         self._detector = watch.detector
         self._channels = watch.channels
-        self.stream: Any = watch.detector.stream()  # a Stream; with windows, a WindowedStream
+        self.stream: Any = watch.detector.stream()  # a Stream; with windows, a WindowStream
         self._windowed = hasattr(self.stream, "window")
         trained: JsonDict = getattr(watch.detector, "trained_on_", {})
         self._intake = RowIntake(

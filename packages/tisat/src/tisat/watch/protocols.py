@@ -29,24 +29,6 @@ class Stream(Stage[Array, Array, Array, Array], Protocol):
         """Forget the past: a gap was too long to bridge."""
 
 
-class WindowedStream(Stream, Protocol):
-    """A stream whose points are asked of the detector, many at once: :class:`tisat.detectors.base.WindowStream`."""
-
-    one_at_a_time: bool  # True: the answer about a row must be taken in before the next row is
-
-    def window(self, row: Array) -> Array | None:
-        """Take in a row; what the detector is asked about it, or None while the window fills."""
-
-    def answers(self, windows: Array, *, exact: bool = False) -> Array:
-        """The detector's answers about many windows.
-
-        ``exact``: to the bit as about each alone.
-        """
-
-    def point(self, answer: Array) -> Array:
-        """The point ``(m,)`` of the row just taken in, from the detector's answer."""
-
-
 @dataclass(frozen=True)
 class Traits:
     """Declared abilities of a detector: ``traits = Traits(points_are_channels=True)``.
