@@ -266,6 +266,10 @@ def test_a_machine_that_cannot_be_fitted_is_told_and_the_others_are_kept(plant, 
 def test_alarms_and_lines_say_what_does_not_fit_together(plant, tmp_path):
     model = ("--model", plant / "m.tisat")
     assert "--picture must end in .png" in tisat("alarm", *model, plant / "new.csv", "--picture", "a.txt").error
+    early = tisat(
+        "alarm", "--model", tmp_path / "none.tisat", plant / "new.csv", "--out", "a.txt"
+    )  # before anything is read
+    assert "A table of alarms must end in .csv" in early.error
     assert "--picture draws one machine. Got 2" in tisat("alarm", *model, plant / "many", "--picture", tmp_path / "a.png").error  # fmt: skip
     watching = CliRunner().invoke(app, ["watch", *map(str, model)], input="time,flow,heat\n60,x,y\n")
     assert "Not one row could be judged" in str(watching.exception)

@@ -97,24 +97,30 @@ def dated(table: pa.Table, alarms: Sequence[Alarm], *, keep_offset: bool = True)
     return table
 
 
+def table_suffix(path: str | Path) -> str:
+    """The suffix of a table of alarms; refuse one that no table is written as."""
+    suffix = Path(path).suffix
+    if suffix not in (".csv", ".parquet", ".jsonl"):
+        raise InputError(f"A table of alarms must end in .csv, .parquet or .jsonl. Got {str(path)!r} instead.")
+    return suffix
+
+
 def write_table(path: str | Path, alarms: Sequence[Alarm]) -> None:
     """Write a table of alarms.
 
     The suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``.
     """
-    suffix = Path(path).suffix
+    suffix = table_suffix(path)
     if suffix == ".csv":
         write_bytes(path, csv_of(alarms).encode())
     elif suffix == ".jsonl":
         write_bytes(path, jsonl_of(alarms).encode())
-    elif suffix == ".parquet":
+    else:
         import pyarrow.parquet as parquet
 
         buffer = io.BytesIO()
         parquet.write_table(arrow_of(alarms), buffer)
         write_bytes(path, buffer.getvalue())
-    else:
-        raise InputError(f"A table of alarms must end in .csv, .parquet or .jsonl. Got {str(path)!r} instead.")
 
 
 def _rows(file: Path) -> list[JsonDict]:

@@ -42,9 +42,13 @@ class AlarmOutputs:
     shown: Annotated[int, typer.Option("--show-channels", help="Channels to draw and to name.", min=0)] = 3
 
     def check(self, inputs: Sequence[str | Path], *, overwrite: bool) -> None:
-        """Refuse files that are there already or are read."""
+        """Refuse files that are there already or are read, and tables of a kind that cannot be written."""
+        from tisat.alarms.files import table_suffix
+
         outputs = {"--out": self.out, "--picture": self.picture, "--html": self.html}
         check_outputs(outputs, inputs=inputs, overwrite=overwrite)
+        if self.out is not None:
+            table_suffix(self.out)  # before rows are scored, not after
 
     def write(self, alarms: Alarms, series: Series, expected: tuple[Array, Array] | None, command: str) -> None:
         """Write the table, the picture and the page of one series, each where it was asked for."""
