@@ -14,7 +14,7 @@ from tisat.detectors.networks import linear_skip  # noqa: E402
 from tisat.detectors.networks.decoder import Decoder  # noqa: E402
 from tisat.detectors.networks.distilling import Distilling, halve  # noqa: E402
 from tisat.detectors.networks.embedding import Embedding, TimeConvolution, positions  # noqa: E402
-from tisat.detectors.networks.encoder import Encoder  # noqa: E402
+from tisat.detectors.networks.encoder import Encoder, LayerSizes  # noqa: E402
 from tisat.detectors.networks.forecaster import SparseTransformer  # noqa: E402
 from tisat.detectors.networks.linear_skip import LinearSkip  # noqa: E402
 from tisat.detectors.networks.onnx_session import one_window_session, session_available  # noqa: E402
@@ -22,7 +22,7 @@ from tisat.detectors.networks.threads import threads_for  # noqa: E402
 
 QUICK = settings(max_examples=15, deadline=None)
 SMALL = {"d_model": 8, "n_heads": 2, "d_ff": 8, "dropout": 0.0}
-LAYERS = {"dropout": 0.0, "attention": "auto", "factor": 5}
+LAYERS = LayerSizes(8, 2, 8, dropout=0.0, attention="auto", factor=5)
 
 
 @pytest.fixture(autouse=True)
@@ -77,15 +77,15 @@ def test_embedding_knows_order():
     ("length", "layers", "expected"), [(100, 3, 25 + 25), (99, 3, 25 + 24), (8, 3, 2 + 2), (7, 1, 7 + 1)]
 )
 def test_encoder_lengths(length, layers, expected):
-    encoder = Encoder(layers, 8, 2, 8, **LAYERS)
+    encoder = Encoder(layers, LAYERS)
     assert encoder(torch.randn(1, length, 8)).shape[1] == expected
-    alone = Encoder(layers, 8, 2, 8, **LAYERS, quarter_stack=False)
+    alone = Encoder(layers, LAYERS, quarter_stack=False)
     assert alone(torch.randn(1, length, 8)).shape[1] == expected - max(1, length // 4)
 
 
 def test_the_last_decoder_layer_may_skip_all_but_the_target():
     for kind in ("dense", "probsparse"):
-        decoder = Decoder(2, 8, 2, 8, dropout=0.0, attention=kind, factor=2).double()
+        decoder = Decoder(2, LayerSizes(8, 2, 8, dropout=0.0, attention=kind, factor=2)).double()
         x, memory = torch.randn(2, 20, 8, dtype=torch.float64), torch.randn(2, 9, 8, dtype=torch.float64)
         whole = x
         for layer in decoder.layers:

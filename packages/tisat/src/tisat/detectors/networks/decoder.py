@@ -11,21 +11,22 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tisat.detectors.networks.attention import MultiHeadAttention
-from tisat.detectors.networks.encoder import FeedForward
+from tisat.detectors.networks.encoder import FeedForward, LayerSizes
 
 
 class DecoderLayer(nn.Module):
     """Masked self-attention, cross-attention, feed-forward, each added to its input and normalised."""
 
-    def __init__(self, d_model: int, n_heads: int, d_ff: int, *, dropout: float, attention: str, factor: int) -> None:
+    def __init__(self, sizes: LayerSizes) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(d_model, n_heads, kind=attention, factor=factor, causal=True)
-        self.attention_norm = nn.LayerNorm(d_model)
-        self.cross = MultiHeadAttention(d_model, n_heads, kind="dense")
-        self.cross_norm = nn.LayerNorm(d_model)
-        self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        width, heads = sizes.d_model, sizes.n_heads
+        self.attention = MultiHeadAttention(width, heads, kind=sizes.attention, factor=sizes.factor, causal=True)
+        self.attention_norm = nn.LayerNorm(width)
+        self.cross = MultiHeadAttention(width, heads, kind="dense")
+        self.cross_norm = nn.LayerNorm(width)
+        self.feed_forward = FeedForward(sizes)
+        self.feed_forward_norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(sizes.dropout)
 
     def forward(self, x: Tensor, memory: Tensor, last: int | None = None) -> Tensor:
         """``x`` ``(b, t, D)`` and the encoder's ``memory`` ``(b, s, D)`` to ``(b, t, D)``, or its ``last`` rows."""
@@ -39,15 +40,10 @@ class DecoderLayer(nn.Module):
 class Decoder(nn.Module):
     """Layers that turn start token and placeholder into the target rows."""
 
-    def __init__(
-        self, n_layers: int, d_model: int, n_heads: int, d_ff: int, *, dropout: float, attention: str, factor: int
-    ) -> None:
+    def __init__(self, n_layers: int, sizes: LayerSizes) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            DecoderLayer(d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor)
-            for _ in range(n_layers)
-        )
-        self.norm = nn.LayerNorm(d_model)
+        self.layers = nn.ModuleList(DecoderLayer(sizes) for _ in range(n_layers))
+        self.norm = nn.LayerNorm(sizes.d_model)
 
     def forward(self, x: Tensor, memory: Tensor, horizon: int) -> Tensor:
         """``x`` ``(b, t + H, D)`` and ``memory`` ``(b, s, D)`` to the target rows ``(b, H, D)``."""

@@ -8,6 +8,8 @@ Legend: b batch, t time, D model width. The encoder does not know channels.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
@@ -15,14 +17,25 @@ from tisat.detectors.networks.attention import MultiHeadAttention
 from tisat.detectors.networks.distilling import Distilling
 
 
+class LayerSizes(NamedTuple):
+    """What every layer of the encoder and of the decoder is made of."""
+
+    d_model: int  # width
+    n_heads: int
+    d_ff: int  # width of the feed-forward layer
+    dropout: float
+    attention: str  # see :class:`MultiHeadAttention`
+    factor: int
+
+
 class FeedForward(nn.Module):
     """Two linear maps with a GELU between, row by row."""
 
-    def __init__(self, d_model: int, d_ff: int, *, dropout: float) -> None:
+    def __init__(self, sizes: LayerSizes) -> None:
         super().__init__()
-        self.widen = nn.Linear(d_model, d_ff)
-        self.narrow = nn.Linear(d_ff, d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.widen = nn.Linear(sizes.d_model, sizes.d_ff)
+        self.narrow = nn.Linear(sizes.d_ff, sizes.d_model)
+        self.dropout = nn.Dropout(sizes.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, D)`` to the same shape."""
@@ -33,13 +46,13 @@ class FeedForward(nn.Module):
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward, each added to its input and normalised."""
 
-    def __init__(self, d_model: int, n_heads: int, d_ff: int, *, dropout: float, attention: str, factor: int) -> None:
+    def __init__(self, sizes: LayerSizes) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(d_model, n_heads, kind=attention, factor=factor)
-        self.attention_norm = nn.LayerNorm(d_model)
-        self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.attention = MultiHeadAttention(sizes.d_model, sizes.n_heads, kind=sizes.attention, factor=sizes.factor)
+        self.attention_norm = nn.LayerNorm(sizes.d_model)
+        self.feed_forward = FeedForward(sizes)
+        self.feed_forward_norm = nn.LayerNorm(sizes.d_model)
+        self.dropout = nn.Dropout(sizes.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, D)`` to the same shape."""
@@ -51,16 +64,11 @@ class EncoderLayer(nn.Module):
 class Stack(nn.Module):
     """Encoder layers with distilling between them."""
 
-    def __init__(
-        self, n_layers: int, d_model: int, n_heads: int, d_ff: int, *, dropout: float, attention: str, factor: int
-    ) -> None:
+    def __init__(self, n_layers: int, sizes: LayerSizes) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            EncoderLayer(d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor)
-            for _ in range(n_layers)
-        )
-        self.distilling = nn.ModuleList(Distilling(d_model) for _ in range(n_layers - 1))
-        self.norm = nn.LayerNorm(d_model)
+        self.layers = nn.ModuleList(EncoderLayer(sizes) for _ in range(n_layers))
+        self.distilling = nn.ModuleList(Distilling(sizes.d_model) for _ in range(n_layers - 1))
+        self.norm = nn.LayerNorm(sizes.d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, D)`` to ``(b, ceil(t / 2^(n - 1)), D)``."""
@@ -85,21 +93,10 @@ def quarter(length: int) -> int:
 class Encoder(nn.Module):
     """One stack of ``n_layers`` on the window and, if asked for, one layer on its last quarter, side by side."""
 
-    def __init__(
-        self,
-        n_layers: int,
-        d_model: int,
-        n_heads: int,
-        d_ff: int,
-        *,
-        dropout: float,
-        attention: str,
-        factor: int,
-        quarter_stack: bool = True,
-    ) -> None:
+    def __init__(self, n_layers: int, sizes: LayerSizes, *, quarter_stack: bool = True) -> None:
         super().__init__()
-        self.deep = Stack(n_layers, d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor)
-        shallow = Stack(1, d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor)
+        self.deep = Stack(n_layers, sizes)
+        shallow = Stack(1, sizes)
         self.shallow = shallow if quarter_stack else None
 
     def forward(self, x: Tensor) -> Tensor:

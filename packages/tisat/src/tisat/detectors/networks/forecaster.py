@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from tisat.detectors.networks.decoder import Decoder
 from tisat.detectors.networks.embedding import Embedding
-from tisat.detectors.networks.encoder import Encoder
+from tisat.detectors.networks.encoder import Encoder, LayerSizes
 from tisat.detectors.networks.linear_skip import LinearSkip
 
 
@@ -72,13 +72,9 @@ class SparseTransformer(nn.Module):
         self.horizon, self.token = horizon, min(token, window)
         self.encoder_embedding = Embedding(n_channels, d_model, length=window, dropout=dropout)
         self.decoder_embedding = Embedding(n_channels, d_model, length=self.token + horizon, dropout=dropout)
-        self.encoder = Encoder(
-            encoder_layers, d_model, n_heads, d_ff,
-            dropout=dropout, attention=attention, factor=factor, quarter_stack=quarter_stack,
-        )  # fmt: skip
-        self.decoder = Decoder(
-            decoder_layers, d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor
-        )
+        sizes = LayerSizes(d_model, n_heads, d_ff, dropout, attention, factor)
+        self.encoder = Encoder(encoder_layers, sizes, quarter_stack=quarter_stack)
+        self.decoder = Decoder(decoder_layers, sizes)
         self.projection = nn.Linear(d_model, n_channels)
         self.linear_skip = LinearSkip(n_channels, window=window, horizon=horizon) if linear_skip else None
         self.register_buffer("used", torch.ones(()))  # 0: the line alone forecasts
