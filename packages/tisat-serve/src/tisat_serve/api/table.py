@@ -60,18 +60,6 @@ Subject = Literal[
 ]  # the sort of an alarm, asked for as ``about``: ``sort`` would promise an order
 
 
-class AlarmsQuery(Span):
-    """Which alarms, the latest first."""
-
-    entity: Name = ""
-    label: Name = ""
-    sort: Subject = msgspec.field(default="", name="about")
-    active: bool | None = None
-    suppressed: bool | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 200
-    before: Name = ""
-
-
 class RecurrencesQuery(Span):
     """Which alarms are looked at."""
 
@@ -79,6 +67,14 @@ class RecurrencesQuery(Span):
     label: Name = ""
     sort: Subject = msgspec.field(default="", name="about")
     active: bool | None = None
+
+
+class AlarmsQuery(RecurrencesQuery):
+    """Which alarms, the latest first."""
+
+    suppressed: bool | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 200
+    before: Name = ""
 
 
 class WhatIfQuery(Span):
