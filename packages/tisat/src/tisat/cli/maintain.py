@@ -48,13 +48,11 @@ def update(
     reading = {**watch.reading, **(how or {})}
     series = list(read_machines(train, reading).values())
     watch.reading = reading
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the notes of the calibration say the same
         fresh = watch.refitted(series)
     fresh.save(out)
-    _print_change(
-        watch, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json
-    )
+    _print_change(watch, fresh, out, json=json)
 
 
 def _update_each(
@@ -91,21 +89,20 @@ def recalibrate(
 
     check_outputs({"--out": out}, inputs=[model], overwrite=overwrite)
     watch = Watch.load(model)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the notes of the calibration say the same
         fresh = watch.recalibrated(budget)
-        fresh.save(out)
-    _print_change(
-        watch, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json
-    )
+    fresh.save(out)
+    _print_change(watch, fresh, out, json=json)
 
 
-def _print_change(kept: Watch, fresh: Watch, out: Path, notes: list[str], *, json: bool) -> None:
+def _print_change(kept: Watch, fresh: Watch, out: Path, *, json: bool) -> None:
     before, after = kept.calibration, fresh.calibration
+    notes = list(dict.fromkeys(after.notes))
     if json:
         print_json({"model": str(out), "before": before.to_json(), "after": after.to_json(), "notes": notes})
         return
-    for note in dict.fromkeys(notes):
+    for note in notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"before: budget {before.budget}, h = {before.threshold:.4g}")
     typer.echo(f"now:    budget {after.budget}: {after}")
