@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from tisat.detectors._forecast import ForecastDetector
-from tisat.detectors._ridge import RidgeMoments
+from tisat.detectors._moments import RidgeMoments
 from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows
 from tisat.detectors.base import Array, Traits
 from tisat.utils.compiled import compiled

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tisat.detectors._forecast import ForecastDetector, StandardisedDetector
-from tisat.detectors._ridge import RidgeMoments
+from tisat.detectors._moments import RidgeMoments
 from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows
 from tisat.detectors.base import Array
 from tisat.utils.parameters import integer, learned, real
