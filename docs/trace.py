@@ -91,7 +91,8 @@ def main():
     count = Count()
     monitor = watch.monitor()
     whole = rows(PAST + 1, 1)
-    monitor.extend(whole[:PAST])
+    for row in whole[:PAST]:
+        monitor.update(row)
     found = {"`Monitor.update`": count.of(lambda: monitor.update(whole[PAST])), "HTTP": over_http(watch, count)}
     sys.setprofile(None)
     sys.stdout.write("| way | functions | modules | calls |\n|---|--:|--:|--:|\n")

@@ -257,7 +257,7 @@ class Monitor:
     def _left_out(self, status: str, time: object, *, reason: str = "") -> RowResult:
         return RowResult(
             row=-1, status=status, threshold=self._run.threshold, active=self.alarm is not None, time=time, reason=reason,
-            entity=self.name, state=self.condition,
+            entity=self.name, state=self._course.condition,
         )  # fmt: skip
 
     def judge(self, taken: Taken, scored: Scored, deviations: Array | None = None) -> RowResult:
@@ -285,7 +285,7 @@ class Monitor:
         return RowResult(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._run.used,
             active=active, raised=active and not before, cleared=before and not active, alarm=changed, time=taken.time,
-            silences=taken.silences, reason=taken.remark, entity=self.name, state=self.condition, ended=self._course.ended,
+            silences=taken.silences, reason=taken.remark, entity=self.name, state=self._course.condition, ended=self._course.ended,
         )  # fmt: skip
 
     def _end_at_gap(self, scored: Scored, unconfirmed: int) -> Scored:
