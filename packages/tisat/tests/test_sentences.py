@@ -11,6 +11,8 @@ from tisat.alarms.joined_channels import newly_named
 from tisat.alarms.sentences import Habits, Stillness, still_at, worded
 from tisat.alarms.shares import explained
 from tisat.datasets.synthetic import make_pump
+from tisat.detectors import make
+from tisat.watch.training_notes import habits_of
 from tisat.watch.watch import Watch
 
 NAMES = ("temperature", "flow", "load")
@@ -185,3 +187,14 @@ def test_the_channel_with_the_largest_share_is_a_reason_also_where_its_value_is_
     )
     assert [one.channel for one in reasons] == list(shares) == ["errors", "queue"]
     assert str(reasons[0]) == "errors 0.70, expected 0.60 ± 0.35 at this row, and 70 % of the evidence since the onset"
+
+
+def test_what_training_had_at_another_hour_is_no_end_of_a_fault():
+    usual, extremes = np.array([[2.0], [8.0]]), np.array([[0.0], [60.0]])
+    still = np.zeros(1, dtype=np.int64)
+    for expected, ends in ((31.8, False), (75.0, True)):  # the rush hour; never in training
+        why = Explanation("spike", np.ones(1), np.array([11.0]), np.array([expected]), np.array([3.6]), "contribution")
+        (reason,) = worded(why.reasons(("rentals",)), why, ("rentals",), still, Habits((), None, (), usual, extremes))
+        assert ("a fault before may have ended here" in str(reason)) == ends
+    rows = np.random.default_rng(0).integers(0, 61, (500, 2)).astype(float)
+    np.testing.assert_allclose(habits_of(make("last-value").fit(rows)).extremes, [[0, 0], [60, 60]], atol=1e-6)

@@ -30,6 +30,7 @@ FAR = 1000.0  # sampling periods ahead that one row alone is not believed
 MOST_WAITING = 20  # rows in a row, each too far ahead of the one before; then the next is believed
 PACE_ROWS = 30  # steps after which the pace of the rows is known
 HUGE = 1e100  # values beyond it are cut off: their squares, and sums of these, stay finite
+REACH = 1e6  # training ranges beyond the training values; further out one fault is as gross as another
 LARGEST = 1e150  # points beyond it are cut off: their squares stay finite
 
 
@@ -358,3 +359,16 @@ class CarryForward(Folded[Array, Filled]):
         )  # states of version 0.2 do not have it: their rows are numbered from outside
         self._since = {int(c): (int(row), time) for c, (row, time) in state["since"].items()}
         self._noticed = {int(c): (int(row), time) for c, (row, time) in state["noticed"].items()}
+
+
+def training_range(limits: Array) -> Array:
+    """The least and the greatest value ``(2, C)`` of training, from the bounds of values that are taken as they are.
+
+    Examples
+    --------
+    >>> training_range(np.array([[-5 * REACH], [5 + 5 * REACH]])).round(6).tolist()
+    [[0.0], [5.0]]
+    """
+    low, high = limits
+    reach = REACH / (2 * REACH + 1) * (high - low)
+    return np.stack([low + reach, high - reach])

@@ -31,12 +31,15 @@ class Habits:
     period: float | None  # seconds between two rows
     counters: Sequence[str] = ()  # channels that are looked at by their growth
     usual: Array | None = None  # (2, C) median and spread of each channel
+    extremes: Array | None = None  # (2, C) least and greatest value of each channel
 
     @classmethod
-    def of(cls, trained_on: JsonMap, usual: Array | None = None) -> Habits:
+    def of(cls, trained_on: JsonMap, usual: Array | None = None, extremes: Array | None = None) -> Habits:
         """From what a fitted detector remembers of its training data."""
         counters = tuple(trained_on.get("counters", ()))
-        return cls(tuple(trained_on.get("moves_every", ())), trained_on.get("period_seconds"), counters, usual)
+        return cls(
+            tuple(trained_on.get("moves_every", ())), trained_on.get("period_seconds"), counters, usual, extremes
+        )
 
     def duration(self, rows: float) -> str:
         """So many rows, as a duration where there is a clock.
@@ -86,15 +89,18 @@ def worded(
 
 
 def _with_return(one: Reason, c: int, habits: Habits) -> Reason:
-    """The reason; where its value is usual and only what was expected is not, with a remark that a fault may have ended.
+    """The reason; where its value is usual and what was expected never was, with a remark that a fault may have ended.
 
     A forecast follows the rows before, and so does the reference of a correlation: after a long fault both expect the fault.
+    Expected values that training had are no sign of it: the rush hour is far from the median of the day, too.
     """
     if habits.usual is None or one.channel in habits.counters or one.seen is None or one.expected is None:
         return one
     median, spread = (float(value) for value in habits.usual[:, c])
     usual = abs(one.seen - median) <= USUAL * spread
     if not usual or not _far(one) or abs(one.expected - median) < OUTSIDE * spread:
+        return one
+    if habits.extremes is not None and habits.extremes[0, c] <= one.expected <= habits.extremes[1, c]:
         return one
     remark = f"{number(one.seen, spread)} is usual ({number(median, spread)} ± {number(spread, spread)}): a fault before may have ended here"
     return replace(one, words=f"{one}; {remark}")

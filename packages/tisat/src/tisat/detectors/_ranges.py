@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tisat.gap_filling import HUGE
+from tisat.gap_filling import HUGE, REACH
 from tisat.utils.types import AnyFloats, Array
-
-REACH = 1e6  # training ranges beyond the training values; further out one fault is as gross as another
 
 
 def channel_ranges(parts: Sequence[AnyFloats]) -> tuple[Array, Array]:

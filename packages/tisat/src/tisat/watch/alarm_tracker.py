@@ -19,12 +19,13 @@ from tisat.alarms.joined_channels import Climb
 from tisat.alarms.ongoing import Ongoing
 from tisat.alarms.patterns import demoted
 from tisat.alarms.rules import RuleRun
-from tisat.alarms.sentences import Habits, RecentRows, Stillness, mode_of
+from tisat.alarms.sentences import RecentRows, Stillness, mode_of
 from tisat.alarms.shares import explained, known_or_zero, named_shares, shares_of
 from tisat.gap_filling import Silence, Stamp
 from tisat.utils.stage import Folded, State
 from tisat.utils.types import Array, Flags, Integers
 from tisat.watch.state_files import check_alarm, check_stamp
+from tisat.watch.training_notes import habits_of
 from tisat.watch.watch import Watch
 
 
@@ -106,7 +107,7 @@ class Course(Folded[Judged, "Alarm | None"]):
         self._since_onset = np.zeros(watch.detector.normal_.shape[1])  # contributions of each coordinate
         self._amounts = watch.detector._amounts
         self._by_channel = watch.detector.traits.points_are_channels
-        self._habits = Habits.of(watch.detector.trained_on_, getattr(watch.detector, "usual_", None))
+        self._habits = habits_of(watch.detector)
         self._still = Stillness(len(watch.channels))
         self._peak = np.full(1, -1.0)  # most evidence of a row since the onset, and that row with its point
         self._peak_row = np.full(len(watch.channels), np.nan)

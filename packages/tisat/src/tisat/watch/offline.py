@@ -13,7 +13,7 @@ import numpy as np
 from tisat.alarms.alarms import Alarm, Alarms, Tally, alarms_of
 from tisat.alarms.ongoing import with_states
 from tisat.alarms.patterns import demoted
-from tisat.alarms.sentences import ROWS, Habits, mode_of
+from tisat.alarms.sentences import ROWS, mode_of
 from tisat.errors import SeriesError, SeriesWarning
 from tisat.gap_filling import silences, take_in
 from tisat.io.local_time import local_seconds
@@ -21,6 +21,7 @@ from tisat.series import Series, SeriesLike
 from tisat.watch.clock import UNDATED, UNZONED, wrong_pace
 from tisat.watch.in_blocks import run_in_blocks
 from tisat.watch.protocols import Array, Scorer, check_series
+from tisat.watch.training_notes import habits_of
 from tisat.watch.watch import Watch
 
 
@@ -107,7 +108,7 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
         explain=lambda t: watch.detector.explain(admitted.filled[t], traced.points(slice(t, t + 1))[0]),
         filled=admitted.filled,
         amounts=watch.detector._amounts,
-        habits=Habits.of(watch.detector.trained_on_, getattr(watch.detector, "usual_", None)),
+        habits=habits_of(watch.detector),
         tally=tally,
         silences=silent,
         states=states,

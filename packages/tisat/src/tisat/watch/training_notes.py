@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tisat.alarms.sentences import Habits
+from tisat.gap_filling import training_range
 from tisat.io.columns import listed
 
 ALL_CONSTANT = (
@@ -41,3 +43,11 @@ def warnings_of(detector: Any) -> tuple[str, ...]:
     """Those of the sentences that a program should stumble over: rows were left out, or nothing could be learned."""
     left_out = getattr(detector, "trained_on_", {}).get("left_out_rows", 0)
     return tuple(note for note in notes_of(detector) if note == ALL_CONSTANT or (left_out and "were left out" in note))
+
+
+def habits_of(detector: Any) -> Habits:
+    """Facts about the channels in training that the sentences of an alarm use."""
+    bounds = getattr(detector, "bounds_", None)
+    return Habits.of(
+        detector.trained_on_, getattr(detector, "usual_", None), None if bounds is None else training_range(bounds)
+    )
