@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tisat.events import events_from_labels
 from tisat.gap_filling import MAX_GAP
 from tisat.io.channel_plot import draw_channels
 from tisat.io.counters import is_counter
@@ -116,8 +117,7 @@ def look(data: SeriesLike) -> Look:
 
 
 def _longest(mask: Flags) -> int:
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
-    return int((edges[1::2] - edges[::2]).max(initial=0))
+    return int(np.diff(events_from_labels(mask)).max(initial=0))
 
 
 def _standing_together(values: Array) -> Flags:

@@ -8,9 +8,10 @@ import zoneinfo
 import numpy as np
 
 from tisat.errors import ParameterError
+from tisat.events import events_from_labels
 from tisat.io.timestamps import Times
 from tisat.utils.near_names import meant
-from tisat.utils.types import AnyArray, Flags
+from tisat.utils.types import AnyArray
 
 _QUARTER = 15 * 60 * 10**9  # no zone changes its clock within a quarter of an hour
 _UTC = datetime.UTC
@@ -70,15 +71,10 @@ def in_zone(times: Times, name: str) -> Times:
     first, second = pairs[back, 0], pairs[back, 1]
     offsets: AnyArray = first.copy()
     twice = first > second
-    for start, stop in _runs(twice):
+    for start, stop in events_from_labels(twice).tolist():
         steps = np.flatnonzero(np.diff(values[start:stop]) <= 0)
         if steps.size:  # the clock went back here
             offsets[start + int(steps[0]) + 1 : stop] = second[start + int(steps[0]) + 1 : stop]
     moved = (values - offsets.astype(np.int64) * 60 * 10**9).view("datetime64[ns]")
     moved[np.isnat(times.values)] = np.datetime64("NaT")  # what is not known stays so
     return Times(moved, offsets, times.note)
-
-
-def _runs(mask: Flags) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

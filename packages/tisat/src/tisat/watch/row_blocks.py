@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tisat.errors import InputError
+from tisat.events import events_from_labels
 from tisat.gap_filling import MAX_GAP, PACE_ROWS, Stamp, bounded
 from tisat.io.timestamps import EARLIEST, LATEST, Moment, say
 from tisat.utils.types import AnyArray, Array, Flags
@@ -65,8 +66,12 @@ def extend(monitor: Monitor, rows: Sequence[object] | AnyArray, times: Times) ->
     results: list[RowResult] = []
     for first in range(0, len(rows), BLOCK):
         some = slice(first, first + BLOCK)
-        results += _block(monitor, rows[some], None if times is None else times[some])
+        results += _block(monitor, rows[some], _cut(times, some))
     return results
+
+
+def _cut(times: Any, rows: slice) -> Any:
+    return None if times is None else times[rows]
 
 
 def _singly(monitor: Monitor, rows: Any, times: Times) -> list[RowResult]:
@@ -86,32 +91,25 @@ def _block(monitor: Monitor, rows: Any, times: Times) -> list[RowResult]:
     results: list[RowResult] = []
     if not _begun(intake, times):
         head = PACE_ROWS + 1
-        results = _singly(monitor, rows[:head], None if times is None else times[:head])
-        rows, times = rows[head:], None if times is None else times[head:]
+        results = _singly(monitor, rows[:head], _cut(times, slice(head)))
+        rows, times = rows[head:], _cut(times, slice(head, None))
         if not _begun(intake, times):
             return results + _singly(monitor, rows, times)
     read = _read(intake, rows, times)
-    edges = np.flatnonzero(np.diff(read.usual, prepend=False, append=False)).reshape(
-        -1, 2
-    )  # where usual rows begin and end
-    done = 0
-    for begin, end in edges[np.diff(edges, axis=1)[:, 0] > LEAST].tolist():
+    usual, done = events_from_labels(read.usual), 0
+    for begin, end in usual[np.diff(usual)[:, 0] > LEAST].tolist():
         while done < end:
-            alone = (
-                max(begin - done, 0) + 1
-            )  # the first usual row goes alone: it tells whether those after it follow it
-            results += _singly(
-                monitor, rows[done : done + alone], None if times is None else times[done : done + alone]
-            )
-            done += alone
+            # The first usual row goes alone, too: it tells whether those after it follow it.
+            alone = slice(done, max(begin, done) + 1)
+            results += _singly(monitor, rows[alone], _cut(times, alone))
+            done = alone.stop
             if done < end and intake.follows(read.moment(done - 1)):
-                count = intake.follow(
-                    read.values[done:end], None if read.moments is None else read.moments[done:end], read.moment(done)
-                )
+                here = slice(done, end)
+                count = intake.follow(read.values[here], _cut(read.moments, here), read.moment(done))
                 if count:
                     results += _stretch(monitor, read, slice(done, done + count), times)
                 done += count
-    return results + _singly(monitor, rows[done:], None if times is None else times[done:])
+    return results + _singly(monitor, rows[done:], _cut(times, slice(done, None)))
 
 
 def _begun(intake: RowIntake, times: Times) -> bool:
