@@ -137,6 +137,16 @@ def test_a_dry_run_says_what_a_fleet_needs_and_starts_nothing(model, tmp_path, l
     assert not (tmp_path / "w").exists()
 
 
+def test_a_dry_run_counts_one_machine_for_each_model_of_a_folder(model, tmp_path, listening):
+    (tmp_path / "models").mkdir()
+    for name in ("press 1", "press [2]"):
+        (tmp_path / "models" / f"{name}.tisat").write_bytes(model.read_bytes())
+    done = tisat("serve", "--model", tmp_path / "models", "--data", tmp_path / "w", "--dry-run")
+    assert "group press 1: 1 entity x 3 channels" in done.out
+    assert "group press [2]: 1 entity x 3 channels" in done.out
+    assert not listening
+
+
 def test_needs_grow_with_the_fleet(watch):
     small, large = (upkeep.estimate(watch, entities=count, days=2.0) for count in (1, 4))
     assert large["rows_per_second_needed"] == 4 * small["rows_per_second_needed"] == 4 / 60

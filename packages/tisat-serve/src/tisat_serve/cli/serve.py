@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,7 +64,7 @@ def serve(
     shard: Annotated[str | None, typer.Option(help="Watch only the entities that a stable hash gives to this one of several: 2/8.")] = None,
     peer: Annotated[list[str] | None, typer.Option(help="The address of another shard, to be shown in this console too. Again for each; a token in TISAT_PEER_TOKEN.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, say what the fleet will need, and stop.")] = False,
-    entities: Annotated[int, typer.Option(help="For --dry-run: how many there will be.", min=1)] = 1000,
+    entities: Annotated[int, typer.Option(help="For --dry-run: how many there will be in each group that is not one machine's.", min=1)] = 1000,
     demo: Annotated[bool, typer.Option("--demo", help="A generated fleet of 30 pumps with faults that arrive live; needs no files.")] = False,
 ) -> None:  # fmt: skip
     """Watch entities whose rows come in over HTTP, or are pulled by query.
@@ -235,6 +236,11 @@ def _demo(data: Path | None, host: str, port: int) -> None:
         listen(made, host=host, port=port, ready=lambda url: _say(f"listening on {url}; open it in a browser"))
 
 
+def _names_one(match: str) -> bool:
+    """Whether a pattern is the name of one entity: each of its special characters is in brackets, as ``glob.escape`` writes them."""
+    return not any(sign in re.sub(r"\[[*?[]\]", "", match) for sign in "*?[")
+
+
 def _dry_run(config: Config, entities: int) -> None:
     from tisat_serve.config import groups_of, parts_of, settings_of
     from tisat_serve.folder.backup import estimate
@@ -242,9 +248,10 @@ def _dry_run(config: Config, entities: int) -> None:
     settings_of(config)
     parts_of(config)
     for group in groups_of(config, say=_say):
-        size = estimate(group.watch, entities=entities, days=group.retention / 86400.0)
+        count = 1 if _names_one(group.match) else entities
+        size = estimate(group.watch, entities=count, days=group.retention / 86400.0)
         typer.echo(
-            f"group {group.name}: {entities} entities x {len(group.watch.channels)} channels, a row every {group.watch.period or 60:g} s each"
+            f"group {group.name}: {count} {'entity' if count == 1 else 'entities'} x {len(group.watch.channels)} channels, a row every {group.watch.period or 60:g} s each"
         )
         typer.echo(
             f"  rows/s     {size['rows_per_second_needed']:.1f} needed, {size['rows_per_second_here']:.0f} scored and written here ({size['share_of_a_core']:.1%} of a core)"
