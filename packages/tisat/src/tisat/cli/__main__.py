@@ -1,5 +1,0 @@
-"""``python -m tisat.cli``."""
-
-from tisat.cli import main
-
-main()
