@@ -1,14 +1,15 @@
 """Where people wait: the first minute, wide and long data, one row, many machines, metrics and files.
 
-    python benchmarks/bench_waiting.py [first|wide|long|row|fleet|jobs|metrics|files ...] [--large]
+    python benchmarks/bench_waiting.py [first|wide|long|blocks|row|fleet|jobs|metrics|files ...] [--large]
 
 Every figure is processor time of one thread, best of a few rounds, beside something everybody knows, measured in the same run; the ratio is
-what to compare. ``--large`` adds 10k x 1,000 and 1M x 5. Rows are waves with common factors and noise.
+what to compare. ``--large`` adds 10k x 1,000, 1M x 5, and 5M x 5 in blocks. Rows are waves with common factors and noise.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import resource
 import subprocess
@@ -127,6 +128,47 @@ def wide(options: argparse.Namespace) -> None:
 def long(options: argparse.Namespace) -> None:
     """Many rows."""
     _sizes([(28_000, 38), (100_000, 5), *([(1_000_000, 5)] if options.large else [])])
+
+
+def resident() -> float:
+    """Megabytes the process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
+def blocks(options: argparse.Namespace) -> None:
+    """A monitor that is given blocks of 10,000 rows, beside the alarms of a series; lines of text as they come from a file."""
+    from tisat import Watch
+    from tisat.watch.text_stream import BoundedLines, LineReader, watch_lines
+
+    for name, channels, count in (
+        ("prism", 5, 5_000_000 if options.large else 200_000), ("prism", 38, 50_000), ("mahalanobis", 200, 20_000),
+    ):  # fmt: skip
+        watch = Watch(name, budget="1/1000 rows").fit(waves(10_000, channels))
+        monitor, took, most, before = watch.monitor(), 0.0, 0.0, 0.0
+        for number in range(count // 10_000):
+            rows = waves(10_000, channels, 1 + number % 20)
+            start = time.process_time()
+            monitor.extend(rows)
+            took += time.process_time() - start
+            if number == 1:
+                before = resident()
+            most = max(most, resident())
+        start = time.process_time()
+        watch.alarms(np.concatenate([waves(10_000, channels, 1 + number) for number in range(2)]))
+        alarms = (time.process_time() - start) / 20_000
+        say(f"a row of {name} in blocks, {channels} channels", took / count, "a row of Watch.alarms", alarms)
+        print(f"{'':<4}{count:,} rows, {count / took:,.0f} a second, {most - before:+.0f} MB after the second block")
+        if name == "prism" and channels == 5:
+            text = b"\n".join(",".join(f"{one:.6g}" for one in row).encode() for row in waves(20_000, 5, 1)) + b"\n"
+            lines, out = BoundedLines(io.BytesIO(text)), io.BytesIO()
+            start = time.process_time()
+            watch_lines(watch.monitor(), lines, out, reader=LineReader(watch.channels), ahead=lines.at_hand)
+            say(
+                "a line of tisat watch, 5 channels",
+                (time.process_time() - start) / 20_000,
+                "a row of Watch.alarms",
+                alarms,
+            )
 
 
 def row(_: argparse.Namespace) -> None:
@@ -249,7 +291,7 @@ def files(_: argparse.Namespace) -> None:
         say("parquet, 1M x 10, as an array", best["parquet"], "polars, as an array", best["polars parquet"])
 
 
-PARTS = {part.__name__: part for part in (first, wide, long, row, fleet, jobs, metrics, files)}
+PARTS = {part.__name__: part for part in (first, wide, long, blocks, row, fleet, jobs, metrics, files)}
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")

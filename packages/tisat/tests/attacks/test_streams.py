@@ -16,7 +16,7 @@ from tisat.cli import main
 from tisat.errors import SeriesError
 from tisat.io.files import Reading
 from tisat.watch import Watch
-from tisat.watch.input_lines import LONGEST_LINE, bounded_lines
+from tisat.watch.input_lines import CHUNK, LONGEST_LINE, BoundedLines
 from tisat.watch.text_stream import HeaderError, LineReader, watch_lines
 
 CHANNELS = ("a", "b", "c")
@@ -151,15 +151,15 @@ def test_a_line_without_end_is_refused_after_a_bounded_read():
     class Endless(io.RawIOBase):
         read_so_far = 0
 
-        def readline(self, limit=-1):
-            assert 0 < limit <= LONGEST_LINE + 1
+        def read1(self, limit=-1):
+            assert 0 < limit <= CHUNK
             self.read_so_far += limit
             return b"x" * limit
 
     stream = Endless()
-    first = next(bounded_lines(stream))
+    first = next(BoundedLines(stream))
     assert LONGEST_LINE < len(first) <= LONGEST_LINE + 2
-    assert stream.read_so_far <= LONGEST_LINE + 1
+    assert stream.read_so_far <= LONGEST_LINE + CHUNK
 
 
 def test_carriage_returns_alone_are_one_sentence(watch):

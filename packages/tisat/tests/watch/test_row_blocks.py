@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tisat.detectors import streaming
+from tisat.errors import SeriesError
 from tisat.series import Series
 from tisat.utils.stage import split_state
-from tisat.watch import row_blocks
+from tisat.watch import input_lines, line_results, row_blocks
+from tisat.watch.input_lines import BoundedLines
 from tisat.watch.monitor import Monitor
+from tisat.watch.text_stream import Switch, watch_lines
 from tisat.watch.watch import Watch
 from waves import assert_close, quietly
 
@@ -141,3 +146,86 @@ def test_the_pace_of_the_rows_is_found_to_be_wrong_at_the_same_row(monkeypatch, 
     for stop in (first or 300, 400):
         many.extend(rows[many.rows : stop], times[many.rows : stop])
         assert many.wrong_pace == wrong[stop - 1]
+
+
+def written(watch: Watch, text: bytes, *, together: bool) -> tuple[list[dict[str, Any]], list[str]]:
+    lines, out, said = BoundedLines(io.BytesIO(text)), io.BytesIO(), list[str]()
+    watch_lines(
+        watch.monitor(),
+        lines,
+        out,
+        report=said.append,
+        any_period=True,
+        ahead=lines.at_hand if together else lambda: False,
+    )
+    return [json.loads(line) for line in out.getvalue().splitlines()], said
+
+
+def a_log(rows: np.ndarray, times: np.ndarray) -> list[bytes]:
+    lines = ["time,flow,heat,load"]
+    lines += [
+        f"{time!r}," + ",".join("" if one != one else repr(one) for one in row)
+        for row, time in zip(rows.tolist(), times.tolist(), strict=True)
+    ]
+    return [line.encode() + b"\n" for line in lines]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lines_that_come_together_are_answered_as_single_ones(monkeypatch, seed):
+    small_blocks(monkeypatch)
+    monkeypatch.setattr(line_results, "LEAST", 5)
+    monkeypatch.setattr(input_lines, "CHUNK", 3000)
+    watch = watch_of("mahalanobis")
+    lines = a_log(*eventful(np.random.default_rng(seed)))
+    lines[400:400] = [b"\n", b"garbage,1,2,3\n", b"1,2\n"]
+    (found, said), (wanted, told) = (written(watch, b"".join(lines), together=together) for together in (True, False))
+    assert_close(found, wanted)
+    assert said == told
+    assert [one["line"] for one in found] == [number for number in range(2, len(lines) + 1) if number != 401]
+
+
+def test_a_switch_ends_after_the_lines_that_have_come(tmp_path, monkeypatch):
+    small_blocks(monkeypatch)
+    watch, rows = watch_of("last-value"), plant(300, 3)
+    text = b"".join(a_log(rows, 60.0 * np.arange(300)))
+    lines, switch, seen = BoundedLines(io.BytesIO(text)), Switch(), []
+
+    def ahead() -> bool:
+        seen.append(1)
+        if len(seen) == 150:
+            switch()
+        return lines.at_hand()
+
+    with (tmp_path / "out").open("wb") as out:
+        note = watch_lines(
+            watch.monitor(), lines, out, state=tmp_path / "state", every=1000, switch=switch, ahead=ahead
+        )
+    content = (tmp_path / "out").read_bytes()
+    assert note.lines == 150
+    assert len(content.splitlines()) == 149  # a header and 149 rows
+    assert note.bytes == len(content)
+
+
+def test_a_state_is_kept_as_often_as_asked_however_lines_come(tmp_path, monkeypatch):
+    small_blocks(monkeypatch)
+    watch, kept = watch_of("last-value"), []
+    text = b"".join(a_log(plant(300, 3), 60.0 * np.arange(300)))
+    lines, monitor = BoundedLines(io.BytesIO(text)), watch.monitor()
+    monkeypatch.setattr(monitor, "snapshot", lambda path, note: kept.append(note["lines"]))
+    with (tmp_path / "out").open("wb") as out:
+        watch_lines(monitor, lines, out, state=tmp_path / "state", every=50, ahead=lines.at_hand)
+    assert kept == [50, 100, 150, 200, 250, 300, 301]
+
+
+def test_the_pace_ends_a_watch_at_the_same_row(monkeypatch):
+    small_blocks(monkeypatch)
+    monkeypatch.setattr(line_results, "LEAST", 5)
+    watch, rows = watch_of("last-value"), plant(400, 3)
+    text = b"".join(a_log(rows, np.cumsum(np.where(np.arange(400) < 217, 60.0, 90.0))))
+    ended = []
+    for together in (True, False):
+        lines, out = BoundedLines(io.BytesIO(text)), io.BytesIO()
+        with pytest.raises(SeriesError, match="must come every 60 seconds"):
+            watch_lines(watch.monitor(), lines, out, ahead=lines.at_hand if together else lambda: False)
+        ended.append(len(out.getvalue().splitlines()))
+    assert ended[0] == ended[1] < 300

@@ -11,6 +11,7 @@ true or expected do not, nor do alarms nobody labelled. This module does not kno
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +21,6 @@ from tisat.alarms.episodes import PEAKS
 from tisat.alarms.result import Calibration, expanded, from_episodes
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.utils.stage import Folded, State, Stateful
-from tisat.utils.types import Array
 from tisat.utils.validation import check_choice
 
 LABELS = ("unlabelled", "false", "true", "expected", "new normal")
@@ -123,8 +123,9 @@ class EpisodeRecord(Stateful, Folded[float, None]):
         elif under_way:
             self._stop[count - 1] = row
 
-    def follow(self, statistics: Array) -> None:
+    def run(self, batch: Iterable[float], /) -> list[None]:
         """Take in many rows; those between episodes at once."""
+        statistics = np.asarray(batch if isinstance(batch, np.ndarray) else list(batch), dtype=np.float64)
         done, starts = 0, np.flatnonzero(~(statistics < self._mark[0]))  # the mark never falls
         while done < len(statistics):
             count = int(self._count[0])
@@ -136,6 +137,7 @@ class EpisodeRecord(Stateful, Folded[float, None]):
             if done < len(statistics):
                 self.step(float(statistics[done]))
                 done += 1
+        return [None] * len(statistics)
 
     def _make_room(self) -> int:
         free = np.flatnonzero(self._label == 0)

@@ -60,7 +60,7 @@ def watch(
     from tisat.errors import CalibrationWarning, InputError, SeriesError
     from tisat.io.files import Reading
     from tisat.utils.locking import locked
-    from tisat.watch.text_stream import LineReader, Switch, after, bounded_lines, watch_lines
+    from tisat.watch.text_stream import BoundedLines, LineReader, Switch, after, watch_lines
 
     _check_files(model, state, output)
     with warnings.catch_warnings(record=True) as caught:
@@ -95,7 +95,7 @@ def watch(
             ignore_extra=tolerance.ignore_extra or "channels" in model_watch.reading,
         )
         with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
-            lines = bounded_lines(sys.stdin.buffer)
+            lines = BoundedLines(sys.stdin.buffer)
             with _reader_may_leave():
                 watch_lines(
                     monitor,
@@ -109,6 +109,7 @@ def watch(
                     any_period=tolerance.any_period,
                     report=_say,
                     switch=switch,
+                    ahead=lines.at_hand,
                 )
     tally = monitor.tally
     _say(

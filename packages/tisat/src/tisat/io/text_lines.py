@@ -88,6 +88,11 @@ class Writing:
 
     def number(self, cell: str) -> float:
         """The number of a cell; ValueError where it holds none."""
+        if self.decimal == "." and not self.thousands and not self.how.missing and "_" not in cell and cell.isascii():
+            try:
+                return float(cell)
+            except ValueError:
+                return read_number(cell)
         if is_word(cell, self.how.missing):
             return float("nan")
         return read_number(number_text(cell, self.decimal, self.thousands), decimal=self.decimal)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import BufferedIOBase
 from typing import IO
 
-from tisat.errors import InputError
+from tisat.errors import InputError, SeriesError
 from tisat.io.text_lines import SHOWN
 from tisat.utils.types import JsonDict
 
 OPENING = 3  # lines by which an input is told from another: the header, and what came first
 LONGEST_LINE = 1 << 20  # bytes; of a longer line no more is kept
+CHUNK = 1 << 18  # bytes that are read at a time, at most
+
+
+class HeaderError(SeriesError):
+    """The names of the columns do not fit the model: no row after them could be judged."""
 
 
 @dataclass
@@ -63,7 +70,7 @@ def after(lines: Iterable[bytes], note: Note) -> Iterator[bytes]:
         )
 
 
-def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
+class BoundedLines(Iterator[bytes]):
     r"""Split a stream into lines.
 
     Of one longer than ``LONGEST_LINE`` only its beginning, as soon as that has come.
@@ -71,12 +78,41 @@ def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
     Examples
     --------
     >>> import io
-    >>> [len(line) for line in bounded_lines(io.BytesIO(b"a\n" + b"x" * (LONGEST_LINE + 99) + b"\nb\n"))]
+    >>> [len(line) for line in BoundedLines(io.BytesIO(b"a\n" + b"x" * (LONGEST_LINE + 99) + b"\nb\n"))]
     [2, 1048578, 2]
     """
-    while line := stream.readline(LONGEST_LINE + 1):
-        cut = len(line) > LONGEST_LINE and not line.endswith(b"\n")
-        yield line + b"\n" if cut else line
-        while cut:
-            rest = stream.readline(LONGEST_LINE)
-            cut = bool(rest) and not rest.endswith(b"\n")
+
+    def __init__(self, stream: BufferedIOBase | IO[bytes]) -> None:
+        self._read: Callable[[int], bytes] = getattr(stream, "read1", stream.readline)
+        self._whole: deque[bytes] = deque()
+        self._part = b""  # of a line whose end has not come
+        self._passing = False  # over the rest of a line that is too long
+        self._over = False
+
+    def __next__(self) -> bytes:
+        while not self._whole:
+            if self._over:
+                raise StopIteration
+            self._take(self._read(CHUNK))
+        return self._whole.popleft()
+
+    def at_hand(self) -> bool:
+        """Whether a line has come that can be had without waiting."""
+        return bool(self._whole)
+
+    def _take(self, chunk: bytes) -> None:
+        if not chunk:
+            self._over = True
+            self._whole.extend([self._part] if self._part else [])
+            self._part = b""
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            if not self._passing:
+                line = self._part + end + b"\n"
+                self._whole.append(line if len(line) <= LONGEST_LINE + 1 else line[: LONGEST_LINE + 1] + b"\n")
+            self._part, self._passing = b"", False
+        if not self._passing:
+            self._part += rest
+            if len(self._part) > LONGEST_LINE:
+                self._whole.append(self._part[: LONGEST_LINE + 1] + b"\n")
+                self._part, self._passing = b"", True

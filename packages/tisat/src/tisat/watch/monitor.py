@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +40,6 @@ from tisat.gap_filling import Stamp, bounded
 from tisat.persistence.model_file import pack_artefact, read_artefact, unpack_artefact, write_artefact
 from tisat.utils.stage import State, join_state, split_state
 from tisat.utils.types import Arrays, JsonDict, JsonMap
-from tisat.utils.validation import check_same_length
 from tisat.watch.alarm_tracker import Course, Judged, Taken
 from tisat.watch.clock import UNDATED, wrong_pace
 from tisat.watch.protocols import Array
@@ -206,13 +205,9 @@ class Monitor:
         A row that cannot be read is refused with its reason. Stretches of 200 usual rows or more are scored by the code for whole
         series: their points differ from those of :meth:`update` by the detector's ``traits.rounding`` at most.
         """
-        given, moments = cast("Any", rows), cast("Any", times)
-        items: Any = given if type(given) is np.ndarray and given.ndim == 2 else list(rows)
-        stamps: Any = moments if moments is None or type(moments) is np.ndarray else list(moments)
-        check_same_length(items, items if stamps is None else stamps, ("rows", "times"), "Monitor.extend")
         from tisat.watch.row_blocks import extend
 
-        return extend(self, items, stamps)
+        return extend(self, rows, times)
 
     def take(self, row: object, time: object) -> Taken:
         """Read a row and its time and fill its holes.

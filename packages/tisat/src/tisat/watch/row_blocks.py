@@ -8,10 +8,10 @@ the detector declares; all stages after the points give the same for both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, repeat
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tisat.events import events_from_labels
 from tisat.gap_filling import MAX_GAP, PACE_ROWS, Stamp, bounded
 from tisat.io.timestamps import EARLIEST, LATEST, Moment, say
 from tisat.utils.types import AnyArray, Array, Flags
+from tisat.utils.validation import check_same_length
 from tisat.watch.alarm_tracker import Stretch
 from tisat.watch.row_result import RowResult
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 BLOCK = 10_000  # rows that are looked at together
 LEAST = 200  # usual rows in a row that are worth the code for whole series
 
+Rows: TypeAlias = Sequence[object] | AnyArray
 Times: TypeAlias = Sequence[object] | AnyArray | None
 
 
@@ -61,8 +63,10 @@ class Read:
         return self.moments[rows].astype(np.float64) / 1e9 + (self.offsets[rows.start] or 0) * 60.0
 
 
-def extend(monitor: Monitor, rows: Sequence[object] | AnyArray, times: Times) -> list[RowResult]:
+def extend(monitor: Monitor, given: Iterable[object], given_times: Iterable[object] | None) -> list[RowResult]:
     """The results on many rows, in order; see the module."""
+    rows, times = _sequence(given, 2), None if given_times is None else _sequence(given_times, 1)
+    check_same_length(rows, rows if times is None else times, ("rows", "times"), "Monitor.extend")
     results: list[RowResult] = []
     for first in range(0, len(rows), BLOCK):
         some = slice(first, first + BLOCK)
@@ -70,21 +74,50 @@ def extend(monitor: Monitor, rows: Sequence[object] | AnyArray, times: Times) ->
     return results
 
 
-def _cut(times: Any, rows: slice) -> Any:
+def _cut(times: Times, rows: slice) -> Times:
     return None if times is None else times[rows]
 
 
-def _singly(monitor: Monitor, rows: Any, times: Times) -> list[RowResult]:
+def _sequence(given: Iterable[object], dimensions: int) -> Rows:
+    return given if isinstance(given, np.ndarray) and given.ndim == dimensions else list(given)
+
+
+def _singly(monitor: Monitor, rows: Rows, times: Times) -> list[RowResult]:
     from tisat.watch.fleet import judge_all
 
     stamps = repeat(None, len(rows)) if times is None else times
     return judge_all([(monitor, row, time) for row, time in zip(rows, stamps, strict=True)])
 
 
-def _block(monitor: Monitor, rows: Any, times: Times) -> list[RowResult]:
-    intake, stream = monitor._intake, monitor.stream
-    takes_blocks = getattr(stream, "takes_blocks", not (monitor._windowed or hasattr(stream, "deviations")))
-    if len(rows) < LEAST or intake.counting or not takes_blocks:
+def leading(monitor: Monitor, rows: Rows, times: Times) -> list[RowResult]:
+    """The results on the usual rows that these begin with; none where they are few, and then nothing has changed.
+
+    The pace of the rows is not found to be wrong at any of them.
+    """
+    intake = monitor._intake
+    if times is not None and intake.clock.last is None and all(time is None for time in times):
+        times = None
+    if len(rows) < LEAST or not _takes_blocks(monitor) or not _begun(intake, times):
+        return []
+    rows, times = rows[:BLOCK], _cut(times, slice(0, BLOCK))
+    read = _read(intake, rows, times)
+    count = len(rows) if read.usual.all() else int(np.argmin(read.usual))
+    if count < LEAST or not intake.follows_on(read.moment(0)):
+        return []
+    moments = None if read.moments is None else read.moments[:count]
+    count = intake.follow(read.values[:count], moments, read.moment(0))
+    return _stretch(monitor, read, slice(0, count), times) if count else []
+
+
+def _takes_blocks(monitor: Monitor) -> bool:
+    stream = monitor.stream
+    by_itself = not (monitor._windowed or hasattr(stream, "deviations"))
+    return not monitor._intake.counting and bool(getattr(stream, "takes_blocks", by_itself))
+
+
+def _block(monitor: Monitor, rows: Rows, times: Times) -> list[RowResult]:
+    intake = monitor._intake
+    if len(rows) < LEAST or not _takes_blocks(monitor):
         return _singly(monitor, rows, times)
     if times is not None and intake.clock.last is None and all(time is None for time in times):
         times = None
@@ -105,7 +138,8 @@ def _block(monitor: Monitor, rows: Any, times: Times) -> list[RowResult]:
             done = alone.stop
             if done < end and intake.follows(read.moment(done - 1)):
                 here = slice(done, end)
-                count = intake.follow(read.values[here], _cut(read.moments, here), read.moment(done))
+                moments = None if read.moments is None else read.moments[here]
+                count = intake.follow(read.values[here], moments, read.moment(done))
                 if count:
                     results += _stretch(monitor, read, slice(done, done + count), times)
                 done += count
@@ -120,7 +154,7 @@ def _begun(intake: RowIntake, times: Times) -> bool:
     return clock.period is not None or len(clock.steps) == PACE_ROWS
 
 
-def _read(intake: RowIntake, rows: Any, times: Times) -> Read:
+def _read(intake: RowIntake, rows: Rows, times: Times) -> Read:
     values, usual = intake.read_many(rows)
     if times is None:
         return Read(values, usual)
@@ -161,7 +195,7 @@ def _stretch(monitor: Monitor, read: Read, rows: slice, times: Times) -> list[Ro
     points, deviations = stream.run_with_deviations(framed) if monitor._windowed else (stream.run(framed), None)
     scored = monitor.aggregation.run(points)
     evidence, trace = monitor._run.run(scored)
-    monitor.record.follow(trace.statistic)
+    monitor.record.run(trace.statistic)
     known = scored.known
     monitor.counts["ok"] += int(known.sum())
     monitor.counts["warming up"] += len(known) - int(known.sum())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tisat.errors import InputError, SeriesError
-from tisat.gap_filling import MOST_WAITING, CarryForward, Stamp
+from tisat.gap_filling import MAX_GAP, MOST_WAITING, CarryForward, Stamp
 from tisat.io.columns import listed
 from tisat.io.counters import Growth, periods
 from tisat.io.missing_values import is_word
@@ -56,7 +56,9 @@ class RowReader:
 
         An error where it cannot be one, and nothing has changed.
         """
-        if isinstance(row, Mapping):
+        if type(row) is dict and row.keys() == self._index.keys() and set(map(type, row.values())) == {float}:
+            values = np.array([row[channel] for channel in self._channels])
+        elif isinstance(row, Mapping):
             values = np.full(len(self._channels), np.nan)
             for channel, value in row.items():
                 if channel not in self._index:
@@ -74,7 +76,7 @@ class RowReader:
             )
         return values
 
-    def many(self, rows: Any) -> tuple[Array, Flags]:
+    def many(self, rows: Sequence[object] | AnyArray) -> tuple[Array, Flags]:
         """Rows as ``(n, C)`` floats, and which of them could be read and lack nothing."""
         count, width = len(rows), len(self._channels)
         if type(rows) is np.ndarray and rows.shape == (count, width) and rows.dtype.kind in "biuf":
@@ -240,13 +242,21 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         """Whether growth per row is given on of some channels."""
         return bool(len(self._growth.columns))
 
-    def read_many(self, rows: Any) -> tuple[Array, Flags]:
+    def read_many(self, rows: Sequence[object] | AnyArray) -> tuple[Array, Flags]:
         """Rows as ``(n, C)`` floats, and which of them could be read and lack nothing; nothing has changed."""
         return self._read.many(rows)
 
     def follows(self, moment: Moment | None) -> bool:
         """Whether the last row is the one of this time, and no channel waits for a value."""
         return self.clock.last == (None if moment is None else moment.value) and not self._carry.missing
+
+    def follows_on(self, moment: Moment | None) -> bool:
+        """Whether a row of this time comes a usual step after the last one, and no channel waits for a value."""
+        clock = self.clock
+        if self._carry.missing or moment is None or clock.last is None:
+            return not self._carry.missing and clock.last is None
+        usual = clock._usual()
+        return usual is not None and 0 < clock._seconds(clock.last, moment.value) <= MAX_GAP * usual
 
     def follow(self, values: Array, moments: AnyArray | None, moment: Moment | None) -> int:
         """Take in rows that lack nothing and follow the last one at usual steps; of how many.

@@ -22,27 +22,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from tisat.errors import InputError, SeriesError
-from tisat.gap_filling import Silence
+from tisat.errors import SeriesError
 from tisat.io.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, order_of, time_columns
 from tisat.io.files import Reading
 from tisat.io.missing_values import is_word
 from tisat.io.text_lines import SHOWN, Writing
 from tisat.utils.near_names import meant
-from tisat.utils.types import JsonDict, JsonMap
+from tisat.utils.types import JsonMap
 from tisat.utils.validation import check_integer
 from tisat.watch.clock import ABOUT_TIMES
 from tisat.watch.fleet_stream import FleetLines
 from tisat.watch.input_lines import LONGEST_LINE as LONGEST_LINE
 from tisat.watch.input_lines import OPENING, fingerprint
+from tisat.watch.input_lines import BoundedLines as BoundedLines
+from tisat.watch.input_lines import HeaderError as HeaderError
 from tisat.watch.input_lines import Note as Note
 from tisat.watch.input_lines import after as after
-from tisat.watch.input_lines import bounded_lines as bounded_lines
+from tisat.watch.line_results import ReadLine, answers, read_line, write_answers
+from tisat.watch.line_results import judge_line as judge_line
 from tisat.watch.monitor import Monitor
-
-
-class HeaderError(SeriesError):
-    """The names of the columns do not fit the model: no row after them could be judged."""
 
 
 class LineReader:
@@ -237,23 +235,6 @@ class LineReader:
         return self._of_machine(row, values), self._writing.time(time)
 
 
-def judge_line(monitor: Monitor | FleetLines, reader: LineReader, line: bytes, number: int) -> JsonDict | None:
-    """The result on one line as plain values; None for an empty line or a header."""
-    try:
-        if len(line) > LONGEST_LINE:
-            raise SeriesError(f"A row must be at most {LONGEST_LINE} bytes long. Got a longer one.")
-        read = reader(reader.decode(line))
-        if read is None:
-            return None
-        verdict = monitor.update(*read)
-    except HeaderError:
-        raise
-    except InputError as error:
-        verdict = monitor.refuse(str(error))
-    named = {"entity": verdict.entity} if isinstance(monitor, FleetLines) else {}
-    return {"line": number, **named, **verdict.to_json()}
-
-
 class Interrupted(BaseException):
     """A signal to end, raised only while waiting for a line."""
 
@@ -300,6 +281,7 @@ def watch_lines(
     any_period: bool = False,
     report: Callable[[str], None] = lambda _: None,
     switch: Switch | None = None,
+    ahead: Callable[[], bool] = lambda: False,
 ) -> Note:
     """Judge every line until there are no more or somebody turns the switch.
 
@@ -325,6 +307,8 @@ def watch_lines(
     report : callable
         Gets a sentence when somebody should know something.
     switch : Switch, optional
+    ahead : callable
+        Whether the next line can be had without waiting: rows are then judged together.
     """
     check_integer(every, "every", "watch_lines", minimum=1)
     at = Note() if note is None else note
@@ -340,21 +324,13 @@ def watch_lines(
                 os.fsync(output.fileno())
             monitor.snapshot(state, note=vars(at))
 
-    coming = iter(lines)
-    while (line := off.next(coming)) is not None:
-        if not line.endswith(b"\n"):
-            if b"\r" in line.strip():
-                raise SeriesError(
-                    "Lines must end with a newline. Got carriage returns alone; turn them into newlines: tr '\\r' '\\n'."
-                )
-            report(f"line {at.lines + 1} has no end yet and waits; add a newline to have it judged")
-            break
-        if at.lines < OPENING:
-            at.first += fingerprint(line)
-        answer = judge_line(monitor, read, line, at.lines + 1)
-        at.lines += 1
-        if answer is not None:
-            at.bytes += _write(output, answer, at.lines, report, alarms_only=alarms_only)
+    def handle(read_lines: list[ReadLine]) -> None:
+        """Judge lines that were read, and say what there is to say after each that is not a usual row."""
+        for some in answers(monitor, read_lines, at.lines):
+            at.lines += some.lines
+            at.bytes += write_answers(output, some.answers, report, alarms_only=alarms_only)
+            if not some.answers:
+                continue
             pace = None if any_period else monitor.wrong_pace
             if pace is not None:
                 save()  # so that a restart goes on behind these rows
@@ -364,25 +340,32 @@ def watch_lines(
             if trouble is not None and kind not in warned:
                 warned.add(kind)
                 report(trouble)
+
+    coming, waiting = iter(lines), list[ReadLine]()  # lines that are read and not judged yet
+    while (line := off.next(coming)) is not None:
+        if not line.endswith(b"\n"):
+            handle(waiting)
+            waiting.clear()
+            if b"\r" in line.strip():
+                raise SeriesError(
+                    "Lines must end with a newline. Got carriage returns alone; turn them into newlines: tr '\\r' '\\n'."
+                )
+            report(f"line {at.lines + 1} has no end yet and waits; add a newline to have it judged")
+            break
+        if at.lines + len(waiting) < OPENING:
+            at.first += fingerprint(line)
+        try:
+            waiting.append(read_line(read, line))
+        except HeaderError:
+            handle(waiting)
+            raise
+        if ahead() and (state is None or at.lines + len(waiting) - saved < every):
+            continue
+        handle(waiting)
+        waiting.clear()
         if at.lines - saved >= every:
             save()
             saved = at.lines
+    handle(waiting)  # somebody turned the switch
     save()
     return at
-
-
-def _write(
-    output: IO[bytes], answer: JsonDict, number: int, report: Callable[[str], None], *, alarms_only: bool
-) -> int:
-    if answer["status"] == "refused":
-        report(f"line {number} refused: {answer['reason']}")
-    elif answer.get("reason"):
-        report(f"line {number}: {answer['reason']}")
-    for one in answer.get("data", ()):
-        report(Silence(**{key: value for key, value in one.items() if key != "kind"}).words)
-    if alarms_only and answer["alarm"] is None and "data" not in answer and "ended" not in answer:
-        return 0
-    content = (json.dumps(answer, allow_nan=False) + "\n").encode()
-    output.write(content)
-    output.flush()
-    return len(content)
