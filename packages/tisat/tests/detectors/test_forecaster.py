@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.linear_model import Ridge
+from sklearn.multioutput import MultiOutputRegressor
 
 import tisat
 from tisat.datasets.synthetic import make_plant
@@ -107,7 +108,17 @@ def test_statsforecast_gives_an_interval():
     assert int(np.nanargmax(detector.decision_function(plant.test))) in range(start, plant.faults[0].stop + 3)
 
 
+def test_a_regressor_of_one_target_is_fitted_to_each_channel():
+    rows = np.random.default_rng(0).normal(size=(300, 2))
+    rows[1:, 1] += 2 * rows[:-1, 0]
+    both = from_forecaster(HistGradientBoostingRegressor(max_iter=20), window=3).fit(rows)
+    alone = from_forecaster(MultiOutputRegressor(HistGradientBoostingRegressor(max_iter=20)), window=3).fit(rows)
+    np.testing.assert_array_equal(both.decision_function(rows), alone.decision_function(rows))
+
+
 def test_what_is_no_forecaster_is_refused():
+    with pytest.raises(ParameterError, match="must be a regressor of scikit-learn"):
+        from_forecaster(RandomForestClassifier()).fit(np.arange(100.0))
     with pytest.raises(ParameterError, match="must be a regressor of scikit-learn"):
         from_forecaster(object()).fit(np.arange(100.0))
     with pytest.raises(ParameterError, match="must be None but for models of statsforecast"):

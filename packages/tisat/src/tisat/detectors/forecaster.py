@@ -21,7 +21,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import is_regressor
+from sklearn.base import is_classifier, is_regressor
+from sklearn.multioutput import MultiOutputRegressor
 
 from tisat.detectors._forecast import ForecastDetector, StandardisedDetector, residual_spread
 from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows, training_windows
@@ -87,9 +88,13 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
                 "The 'level' parameter of ForecasterDetector must be None but for models of statsforecast. "
                 "A model of your own gives an interval by predicting two arrays, the lower and the upper."
             )
-        if hasattr(self.model, "fit") and hasattr(self.model, "predict"):
-            known = hasattr(self.model, "__sklearn_tags__") and is_regressor(self.model)
-            return "regressor" if known else "own"
+        of_sklearn = hasattr(self.model, "__sklearn_tags__")
+        if (
+            hasattr(self.model, "fit")
+            and hasattr(self.model, "predict")
+            and not (of_sklearn and is_classifier(self.model))
+        ):
+            return "regressor" if of_sklearn and is_regressor(self.model) else "own"
         raise ParameterError(f"The model of ForecasterDetector must be {MAY_BE}. Got {self.model!r} instead.")
 
     def _learn(self, parts: Sequence[Array]) -> None:
@@ -105,9 +110,11 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
                 return
             windows = training_windows(parts, window=self.window + 1)
             wanted = windows[:, -1]
-            self._fitted.fit(
-                windows[:, :-1].reshape(len(windows), -1), wanted[:, 0] if wanted.shape[1] == 1 else wanted
-            )
+            if wanted.shape[1] == 1:
+                wanted = wanted[:, 0]
+            elif not self._fitted.__sklearn_tags__().target_tags.multi_output:
+                self._fitted = MultiOutputRegressor(self._fitted)  # one regressor for each channel
+            self._fitted.fit(windows[:, :-1].reshape(len(windows), -1), wanted)
 
     def _predicted(self, windows: Array) -> tuple[Array, Array]:
         """Lower and upper forecast ``(n, C)`` of the row after each window ``(n, window, C)``; the same where there is one value."""
