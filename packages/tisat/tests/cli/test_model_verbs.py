@@ -77,7 +77,10 @@ def test_a_neural_detector_resumes_from_its_checkpoint(files, capsys):
     said = capsys.readouterr().err  # not a terminal: a line an epoch all the same
     assert "TiSAT: training epoch 1 of 1 done" in said
     assert f"checkpoint in {run}" in said
+    assert call(*base, "--out", files / "third.tisat", "--set", "epochs=2", "--checkpoint", run) == 1
+    assert "to go on from it: --resume" in capsys.readouterr().err
     assert call(*base, "--out", halves, "--set", "epochs=2", "--checkpoint", run, "--resume", "--overwrite") == 0
+    assert "training goes on after epoch 1 of 2" in capsys.readouterr().err
     first, second = load(whole), load(halves)
     np.testing.assert_array_equal(
         first.decision_function(str(files / "test.csv")), second.decision_function(str(files / "test.csv"))

@@ -50,3 +50,14 @@ def test_the_page_of_a_notebook_stays_small():
 def test_swapped_arguments_are_refused_in_one_sentence():
     with pytest.raises(ParameterError, match=r"show_anomalies\(model, series\). Got ndarray instead"):
         tisat.show_anomalies(FAULTY, tisat.Watch("last-value"))
+
+
+def test_channels_is_how_many_not_which():
+    watch = tisat.Watch("last-value", budget="1/500 rows").fit(np.random.default_rng(0).normal(size=(3000, 2)))
+    rows = np.random.default_rng(1).normal(size=(200, 2))
+    for draw in (
+        lambda: watch.alarms(rows).plot(rows, channels=["0"]),
+        lambda: tisat.show_anomalies(watch, rows, channels=["0"], interactive=True),
+    ):
+        with pytest.raises(ParameterError, match=r"'channels' .* must be an integer >= 1\. Got \['0'\] instead"):
+            draw()

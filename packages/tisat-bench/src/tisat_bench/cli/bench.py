@@ -217,7 +217,7 @@ def tables(
     folders = sorted(file.parent for file in frozen.glob("*/about.json"))
     if not folders:
         raise InputError(
-            f"The folder {str(frozen)!r} must hold frozen results. There are none; run tisat bench --freeze first."
+            f"The folder {str(frozen)!r} must hold frozen results. There are none; give experiments/frozen of the repository, or write some with tisat bench --freeze."
         )
     pages = {folder: out / f"{folder.name}.md" for folder in folders}
     reads = [file for folder in folders for file in folder.iterdir()]

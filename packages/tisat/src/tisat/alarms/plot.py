@@ -17,6 +17,7 @@ from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, EXPECTED, FAULT, INK, ONSET
 from tisat.utils.types import AnyArray, Array
+from tisat.utils.validation import check_integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,8 @@ def draw(
     """
     figure_module = require("matplotlib.figure", whose="A picture of alarms")
     series = None if given is None else series_of(alarms, given, whose="Alarms.plot")
-    panels = [] if series is None else contributing(alarms, series, channels)
+    count = check_integer(channels, "channels", "a picture of alarms", minimum=1)
+    panels = [] if series is None else contributing(alarms, series, count)
     figure: Figure = figure_module.Figure(figsize=(9.0, 1.3 * len(panels) + 2.3), layout="constrained")
     heights = [1.0] * len(panels) + [1.6]
     axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]

@@ -209,7 +209,12 @@ def fit(
     watch.reading = {**how, **({"seen": findings} if findings else {})}
     with warnings.catch_warnings(), training_reported():
         warnings.simplefilter("ignore", CalibrationWarning)  # the notes of the calibration say the same
-        watch.fit(series, holdout=holdout, **options)
+        try:
+            watch.fit(series, holdout=holdout, **options)
+        except KeyboardInterrupt:
+            if checkpoint is not None and checkpoint.exists():
+                typer.echo(f"{checkpoint} holds the finished epochs; to go on: --resume", err=True)
+            raise
     watch.save(out)
     fitted, calibration = watch.detector, watch.calibration
     told = [name for name in names if name not in (counter or [])]

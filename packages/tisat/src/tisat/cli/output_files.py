@@ -54,8 +54,9 @@ def check_outputs(
         if "(" not in option and not path.resolve().parent.is_dir():
             raise InputError(f"The folder of {option} must exist. There is no {str(path.resolve().parent)!r}.")
         if not overwrite and path.is_file() and path.stat().st_size:
+            continued = "to go on from it: --resume; " if option == "--checkpoint" else ""
             raise InputError(
-                f"{option} must be a new file. {str(path)!r} is there already; to replace it: --overwrite."
+                f"{option} must be a new file. {str(path)!r} is there already; {continued}to replace it: --overwrite."
             )
 
 

@@ -274,6 +274,9 @@ class TrainedDetector(Detector, Generic[Network]):
         state, best = Progress(), Arrays()
         if path is not None and resume and path.exists():
             state, best = read_checkpoint(path, belongs_to=belongs_to, network=network, stages=stages)
+            stage = stages[state.stage]
+            epochs = self._epochs_of(stage, len(train))
+            REPORT.info("%s: %s goes on after epoch %d of %d", type(self).__name__, stage.name, state.epoch, epochs)
         total = sum(self._epochs_of(stage, len(train)) for stage in stages[state.stage :]) - state.epoch
         windows = max(1, total * min(len(train), self.max_windows or len(train)))
         with progress(f"Training {type(self).__name__}", total=windows) as bar:

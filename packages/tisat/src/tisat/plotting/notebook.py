@@ -14,6 +14,7 @@ from tisat.persistence.model_file import write_bytes
 from tisat.plotting.alarm_page import alarm_page
 from tisat.plotting.charts import rows_drawn
 from tisat.series import SeriesLike
+from tisat.utils.validation import check_integer
 from tisat.watch.protocols import Scorer, check_series
 from tisat.watch.watch import Watch
 
@@ -92,5 +93,6 @@ def show_anomalies(
     at = rows_drawn(len(checked), most=POINTS) if interactive else None
     expected = watch.detector.expected(checked, at=at)
     if interactive:
-        return Page(alarm_page(alarms, checked, expected=expected, channels=channels, most=POINTS))
+        count = check_integer(channels, "channels", "show_anomalies", minimum=1)
+        return Page(alarm_page(alarms, checked, expected=expected, channels=count, most=POINTS))
     return draw(alarms, checked, channels=channels, expected=expected)
