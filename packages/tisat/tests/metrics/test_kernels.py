@@ -59,13 +59,13 @@ def test_without_any_cache_the_kernel_is_compiled_and_works(monkeypatch):
         return plain(*arguments, **options)
 
     monkeypatch.setattr(numba, "njit", no_locator)
-    _kernels._compiled_window_records.cache_clear()
+    _kernels._compiled.cache_clear()
     try:
         values, positions, owners = _kernels.window_records(
             np.array([1.0, 3.0, 2.0, 4.0]), np.array([0]), np.array([4])
         )
     finally:
-        _kernels._compiled_window_records.cache_clear()
+        _kernels._compiled.cache_clear()
     assert (values.tolist(), positions.tolist(), owners.tolist()) == ([1.0, 3.0, 4.0], [0, 1, 3], [0, 0, 0])
 
 
