@@ -38,7 +38,7 @@ class WindowStream(RowStream):
         self._detector = detector
         width = detector.n_channels_ + int(detector.traits.clocked)  # the local time of each row comes last
         self._length = context + 1
-        self._room = np.full((2 * self._length, width), np.nan)  # rows are moved once in context + 1
+        self._storage = np.full((2 * self._length, width), np.nan)  # rows are moved once in context + 1
         self._end = self._length  # of the newest row
         self._filled = 0
         self.deviations: Array | None = None  # (C,) of the row whose point was given last, where the detector has them
@@ -46,21 +46,21 @@ class WindowStream(RowStream):
     @property
     def _buffer(self) -> Array:
         """The last rows ``(context + 1, C)``, newest last."""
-        return self._room[self._end - self._length : self._end]
+        return self._storage[self._end - self._length : self._end]
 
     def window(self, row: Array) -> Array | None:
         """Take in a row; what the detector is asked about it, the full buffer ``(context + 1, C)``, or None while it fills."""
-        room, length, end = self._room, self._length, self._end
-        if end == len(room):
-            room[: length - 1] = room[end - length + 1 :]
+        storage, length, end = self._storage, self._length, self._end
+        if end == len(storage):
+            storage[: length - 1] = storage[end - length + 1 :]
             end = length - 1
-        room[end, : len(row)] = row
-        if len(row) < room.shape[1]:
-            room[end, len(row) :] = np.nan
+        storage[end, : len(row)] = row
+        if len(row) < storage.shape[1]:
+            storage[end, len(row) :] = np.nan
         self._end = end + 1
         if self._filled < length:
             self._filled += 1
-        return room[end + 1 - length : end + 1] if self._filled == length else None
+        return storage[end + 1 - length : end + 1] if self._filled == length else None
 
     def answers(self, windows: Array, *, exact: bool = False) -> Array:
         """The detector's answers about windows of this stream and of others like it.
@@ -98,13 +98,13 @@ class WindowStream(RowStream):
 
     def run_with_deviations(self, rows: Array) -> tuple[Array, Array | None]:
         """Points ``(T, m)`` of the next rows by the detector's code for whole series, and deviations ``(T, C)`` where it has them."""
-        length, width, room = self._length, self._detector.n_points_, self._room
-        given = np.full((len(rows), room.shape[1]), np.nan)
+        length, width, storage = self._length, self._detector.n_points_, self._storage
+        given = np.full((len(rows), storage.shape[1]), np.nan)
         given[:, : rows.shape[1]] = rows
         seen = np.concatenate([self._buffer, given])
         known = min(self._filled, length - 1)
         points = self._detector._whole_points(seen[length - known :])[known:]
-        room[:length], self._end = seen[-length:], length
+        storage[:length], self._end = seen[-length:], length
         self._filled = min(self._filled + len(rows), length)
         deviations = points[:, width:] if points.shape[1] > width else None
         self.deviations = None if deviations is None else deviations[-1]
@@ -120,5 +120,5 @@ class WindowStream(RowStream):
 
     def restore(self, state: State, /) -> None:
         """Continue from a buffer."""
-        self._room[: self._length], self._end = state["buffer"], self._length
+        self._storage[: self._length], self._end = state["buffer"], self._length
         self._filled = min(max(int(state["filled"]), 0), self._length)

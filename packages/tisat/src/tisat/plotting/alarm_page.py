@@ -201,7 +201,7 @@ def _table(alarms: Alarms, x: Array) -> str:
 
 def _row(one: Alarm, x: Array) -> str:
     start, stop = span(x, one.onset, one.cleared)
-    room = AROUND * max(stop - start, float(x[-1] - x[0]) / 50)
+    margin = AROUND * max(stop - start, float(x[-1] - x[0]) / 50)
     attribution = ", ".join(f"{name} {share:.0%}" for name, share in list(one.channels.items())[:3] if share >= 0.005)
     cells = [
         say_moment(one.onset, one.onset_time),
@@ -209,7 +209,7 @@ def _row(one: Alarm, x: Array) -> str:
         if one.cleared is None or one.ongoing_since is not None
         else say_moment(one.cleared, one.cleared_time),
     ]
-    button = f"<button data-from='{start - room:.6f}' data-to='{stop + room:.6f}'>{escape(say_moment(one.raised, one.raised_time))}</button>"
+    button = f"<button data-from='{start - margin:.6f}' data-to='{stop + margin:.6f}'>{escape(say_moment(one.raised, one.raised_time))}</button>"
     strength = f"{one.peak / one.threshold:.1f}" if one.threshold else ""
     words = (("suppressed", one.suppressed), ("known", one.known))
     marks = "".join(f" ({word}: {why})" for word, why in words if why)
