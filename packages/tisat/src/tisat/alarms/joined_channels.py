@@ -1,9 +1,9 @@
 """Find channels that join an alarm while it is on.
 
-An alarm goes on as long as its statistic is high, and a second fault that begins meanwhile raises nothing. It is named
+An alarm stays on while its statistic is high, and a second fault that begins meanwhile raises nothing. It is named
 instead: where the statistic climbs by half the threshold within :data:`BACK` rows, the detector is asked for its
-reasons, and channels with a large share that the alarm has not contributing with one yet are added to it. The alarm stays one alarm, and
-the budget counts it once. A fault that comes back on a channel the alarm blames already adds nothing.
+reasons, and channels with a large share that the alarm has not named yet are added to it. The alarm stays one alarm,
+and the budget counts it once. A fault that returns on a channel already named adds nothing.
 """
 
 from __future__ import annotations
