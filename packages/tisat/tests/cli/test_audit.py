@@ -95,6 +95,8 @@ def test_the_verdict_names_the_random_baseline_and_the_page_is_self_contained(se
     assert not re.search(r"(src|href)=['\"]https?:", html)
     assert re.search(r"class='answer'>\d+ of \d+ events found, \d+ false alarm", html)
     assert "threshold 1.2 (given)" in html
+    assert "do not say oracle are at 1.2 (given)." in " ".join(out.split())
+    assert "do not say oracle are at 1.2 (given)." in html
 
 
 def test_without_a_threshold_it_says_oracle(series, tmp_path, capsys):
@@ -104,6 +106,9 @@ def test_without_a_threshold_it_says_oracle(series, tmp_path, capsys):
     code, out, _ = audit(capsys, tmp_path / "y.npy", tmp_path / "s.npy", "--delta-max", 20)
     assert code == 0
     assert "(oracle)" in out
+    found = re.search(r"do not say oracle are at the oracle threshold \((\d\.\d+)\)", " ".join(out.split()))
+    assert found
+    assert f"At threshold {found[1]}" in out
 
 
 @pytest.mark.parametrize(
@@ -116,9 +121,11 @@ def test_without_a_threshold_it_says_oracle(series, tmp_path, capsys):
         ("y.npy", "s.npy", ["--delta-max", "0"], "must be an integer >= 1 (rows) or a duration"),
         ("y.npy", "s.npy", ["--delta-max", "10min"], "where there are no timestamps"),
         ("y.npy", "wide.csv", [], "must have one column of scores"),
-        ("y.npy", "text.csv", ["--score-column", "who"], "must hold numbers in column 'who'"),
+        ("y.npy", "text.csv", ["--score-column", "who"], "must hold numbers in column 'who'. Got 'x' at row 0"),
+        ("y.npy", "text.csv", ["--score-column", "one"], "in column 'one'. Got 'Bad Input' at row 7 instead."),
         ("quiet.npy", "s.npy", [], "must hold at least one event. Got none."),
         ("y.npy", "broken.parquet", [], "must be a readable table"),
+        ("y.npy", "s.npy", ["--csv", "t.parquet"], "--csv must end in .csv or .txt. Got 't.parquet' instead."),
         ("y.npy", "s.json", [], "must end in .csv, .txt, .parquet, .npy or .npz"),
     ],
 )
@@ -131,7 +138,8 @@ def test_bad_input_is_one_sentence_and_exit_code_1(series, tmp_path, capsys, lab
     np.save(tmp_path / "nan.npy", np.full(600, np.nan))
     np.save(tmp_path / "quiet.npy", np.zeros(600))
     csv.write_csv(pa.table({"u": s, "v": s}), tmp_path / "wide.csv")
-    csv.write_csv(pa.table({"who": ["x"] * 600, "v": s}), tmp_path / "text.csv")
+    one = [*map(str, s[:7]), "Bad Input", *map(str, s[8:])]
+    csv.write_csv(pa.table({"who": ["x"] * 600, "v": s, "one": one}), tmp_path / "text.csv")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
     (tmp_path / "s.json").write_text("[]")
     code, out, err = audit(capsys, tmp_path / labels, tmp_path / scores, *options)
@@ -206,17 +214,36 @@ def test_two_sets_of_scores_side_by_side(series, tmp_path, capsys):
     assert code == 0
     assert "cannot tell ours from theirs" in out  # the same order of rows
     for name in ("ours", "theirs"):
-        assert re.search(rf"^\* {name}: SPD \d\.\d+ is .* trivial baseline", out, re.MULTILINE)
+        assert re.search(rf"^\* {name}: SPD \d\.\d+ \[.*\] is .* trivial baseline", out, re.MULTILINE)
     tex = (tmp_path / "t.tex").read_text()
+    own = r"do not say oracle are at each set's own oracle threshold \((\d\.\d+), (\d\.\d+)\)\."
+    values = re.search(own, tex)
+    assert values
+    assert float(values[2]) == pytest.approx(float(values[1]) / 2, rel=0.001)
+    assert re.search(own, " ".join(out.split()))
+    assert re.search(own, (tmp_path / "t.html").read_text().replace("&#x27;", "'"))
     assert r"\toprule" in tex
     assert "ours & theirs & baseline score" in tex
-    table = csv.read_csv(tmp_path / "t.csv").to_pylist()
+    assert "Student's t with the standard error of a bootstrap" in tex
+    assert r"first & second & first less second & p" in tex
+    rows = csv.read_csv(tmp_path / "t.csv").to_pylist()
+    table = [row for row in rows if row["kind"] == "score"]
+    pairs = {row["score"]: row for row in rows if row["kind"] == "difference"}
+    assert len(table) + len(pairs) == len(rows)
+    assert (pairs["SPD"]["scores of"], pairs["SPD"]["second"], pairs["SPD"]["pooled"]) == ("ours", "theirs", 0.0)
+    assert pairs["SPD"]["low"] <= 0.0 <= pairs["SPD"]["high"]
+    assert pairs["SPD"]["p"] == 1.0
     assert {row["scores of"] for row in table} == {"ours", "theirs"}
     wanted = {"SPD", "AUC-ROC", "AUC-PR", "VUS-PR", "VUS-ROC", "PATE", "NAB (oracle)"}
     assert wanted <= {row["score"] for row in table}
     assert all(row["best_baseline"] for row in table)
+    at = {row["score"] for row in table if "at the oracle threshold" in row["beware"]}
+    assert at == {"event F1", "instance F1", "range-based F1", "affiliation F1", "adjusted F1"}
     assert all(row["beware"] for row in table if row["score"] in wanted - {"SPD"})
-    assert "Scores side by side" in (tmp_path / "t.html").read_text()
+    page = (tmp_path / "t.html").read_text()
+    assert "Scores side by side" in page
+    assert "class='terms'" not in page, "the glossary is below the table, whose last columns it would hide"
+    assert page.index("best trivial baseline</th>") < page.index("what it means</th>")
     code, out, _ = audit(capsys, labels, ours, theirs, "--delta-max", 20, "--resamples", 100, "--json")
     document = json.loads(out)
     assert sorted(document["audits"]) == ["ours", "theirs"]
@@ -224,6 +251,47 @@ def test_two_sets_of_scores_side_by_side(series, tmp_path, capsys):
     code, _, err = audit(capsys, labels, ours, ours)
     assert code == 1
     assert "given once" in err
+
+
+def test_several_columns_of_one_file_are_sets_of_scores(series, tmp_path, capsys):
+    y, s = series["a"]
+    table = {"label": y, "ours": s, "theirs": 0.5 * s}
+    parquet.write_table(pa.table(table), tmp_path / "all.parquet")
+    both, page = tmp_path / "all.parquet", tmp_path / "t.html"
+    code, out, err = audit(capsys, both, both, "--score-column", "ours,theirs", "--resamples", 100, "--html", page)
+    assert code == 0, err
+    assert "cannot tell ours from theirs" in out
+    assert "tisat audit all.parquet all.parquet --delta-max 100 --score-column ours,theirs" in page.read_text()
+    code, _, err = audit(capsys, both, both, "--score-column", "ours,other")
+    assert code == 1
+    assert "must have a column 'other'" in err
+
+
+def test_many_sets_of_scores_have_a_row_each(series, tmp_path, capsys):
+    labels = write(tmp_path / "labels", "csv", series, "label")
+    sets = [
+        write(tmp_path / f"set{k}", "csv", {name: (y, (k + 1) * s) for name, (y, s) in series.items()}, "score")
+        for k in range(8)
+    ]
+    page, tex = tmp_path / "t.html", tmp_path / "t.tex"
+    code, out, _ = audit(capsys, labels, *sets, "--delta-max", 20, "--resamples", 100, "--html", page, "--latex", tex)
+    assert code == 0
+    assert len(re.findall(r"^. set\d +. 0\.\d{3} ", out, re.MULTILINE)) == 8, "whole figures at 80 columns"
+    assert "cannot tell it from set1" in out
+    assert tex.read_text().count("[") == 8
+    assert page.read_text().count(">set6<") > 8, "each pair is on the page"
+
+
+def test_one_audit_says_that_few_events_support_nothing(tmp_path, capsys):
+    y = np.zeros(600, dtype=int)
+    y[100:120] = y[300:320] = 1
+    np.save(tmp_path / "y.npy", y)
+    np.save(tmp_path / "s.npy", y + np.random.default_rng(0).random(600))
+    page = tmp_path / "t.html"
+    code, out, _ = audit(capsys, tmp_path / "y.npy", tmp_path / "s.npy", "--resamples", 100, "--html", page)
+    assert code == 0
+    assert out.startswith("* There are only 2 events: it takes 6")
+    assert "not told apart from it, as always with fewer than 6 events" in page.read_text()
 
 
 def test_help_shows_the_options(capsys):
@@ -236,6 +304,10 @@ def test_help_shows_the_options(capsys):
 def test_every_metric_has_an_interval_and_the_table_no_empty_row(series, tmp_path, capsys):
     labels, scores = (write(tmp_path / name, "npy", series, name) for name in ("label", "score"))
     files = ("--latex", tmp_path / "t.tex", "--csv", tmp_path / "t.csv")
+    code, out, _ = audit(capsys, labels, scores, "--delta-max", 20)
+    assert re.search(r"SPD \d\.\d+ \[\d\.\d+, \d\.\d+\] is ", out), "the sentence has the interval it rests on"
+    assert "low" in next(line for line in out.splitlines() if line.startswith("┃ score"))
+    assert "95 % interval over 6 events (100 draws; 10 for" in " ".join(out.split())
     code, out, _ = audit(capsys, labels, scores, "--delta-max", 20, "--json", *files)
     assert code == 0
     found = json.loads(out)

@@ -7,7 +7,7 @@ import pytest
 
 from tisat import metrics
 from tisat.errors import ParameterError
-from tisat.metrics.baselines import _random_closed_form, time_only
+from tisat.metrics.baselines import _expected_false_alarms, _random_closed_form, time_only
 from tisat.metrics.windows import windows_of
 
 
@@ -35,6 +35,17 @@ def test_the_closed_form_agrees_between_time_steps_and_irregular_time(labels):
     ticks[-1] += 0.5  # irregular in one step only
     irregular = _random_closed_form([windows_of(y, "20s", timestamps=ticks)], "event")
     assert float(irregular) == pytest.approx(float(regular), rel=1e-3)
+
+
+def test_series_together_have_the_false_alarms_of_each_alone(labels):
+    short, none = labels[:701], np.ones(50, dtype=int)
+    ticks = np.cumsum(1.0 + np.arange(300) % 2)
+    windows = [windows_of(one, 20) for one in (labels[:9000], short, none)]
+    windows += [windows_of(short[:300], "20s", timestamps=ticks), windows_of(short, 1), windows_of(short, 50)]
+    together = _expected_false_alarms(windows)
+    for found, one in zip(together, windows, strict=True):
+        np.testing.assert_allclose(found, _expected_false_alarms([one])[0], rtol=1e-12, atol=1e-12)
+    assert not together[2].any()
 
 
 def test_always_on_is_events_over_events_and_blocks():

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from tisat import metrics
 from tisat.metrics.audit import SweepPoint
 from tisat.metrics.evaluation import WARNINGS, Row
+from tisat.metrics.statistics import Interval
 
 Y = np.array([0, 0, 0, 1, 1, 0, 0, 0, 1, 0])
 S = np.array([3, 1, 4, 1, 5, 9, 2, 6, 4, np.nan])
@@ -43,10 +44,13 @@ def test_a_picture_is_drawn_where_one_says(account):
     ("pooled", "said"),
     [
         (math.nan, "VUS-PR is undefined here."),
-        (0.47, "VUS-PR 0.470 is worse than a trivial baseline's: random gets 0.500."),
-        (0.49, "VUS-PR 0.490 is what a trivial baseline gets: random has 0.500."),
-        (0.51, "VUS-PR 0.510 is what a trivial baseline gets: random has 0.500."),
-        (0.75, "VUS-PR 0.750 is above the best trivial baseline (random, 0.500); chance-corrected it is 0.500."),
+        (0.47, "VUS-PR 0.470 is below the best trivial baseline (random, 0.500)."),
+        (0.49, "VUS-PR 0.490 is not told apart from the best trivial baseline (random, 0.500)."),
+        (0.51, "VUS-PR 0.510 is not told apart from the best trivial baseline (random, 0.500)."),
+        (
+            0.75,
+            "VUS-PR 0.750 is higher than the best trivial baseline (random, 0.500); whether that is luck, its interval says (tisat.metrics.comparison.compare).",
+        ),
     ],
 )
 def test_a_row_says_where_it_lies_beside_the_best_baseline(pooled, said):
@@ -56,7 +60,26 @@ def test_a_row_says_where_it_lies_beside_the_best_baseline(pooled, said):
     assert Row("SPD", pooled, pooled, 0.5, 0.5, "random").warning == ""
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "enough", "said"),
+    [
+        (0.6, 0.9, True, "SPD 0.750 [0.600, 0.900] is above the best trivial baseline (random, 0.500); chance-corrected it is 0.500."),
+        (0.4, 1.0, True, "SPD 0.750 [0.400, 1.000] is not told apart from the best trivial baseline (random, 0.500)."),
+        (0.6, 0.9, False, "SPD 0.750 [0.600, 0.900] is not told apart from the best trivial baseline (random, 0.500)."),
+        (math.nan, math.nan, False, "SPD 0.750 is not told apart from the best trivial baseline (random, 0.500)."),
+    ],
+)  # fmt: skip
+def test_a_row_is_above_a_baseline_only_where_its_interval_excludes_it(low, high, enough, said):
+    assert Row("SPD", 0.75, 0.75, 0.5, 0.5, "random", Interval(0.75, low, high, 0.1, enough=enough)).verdict == said
+    below = Row("SPD", 0.25, 0.25, 0.5, 0.5, "random", Interval(0.25, 0.2, 0.3, 0.1)).verdict
+    assert below == "SPD 0.250 [0.200, 0.300] is below the best trivial baseline (random, 0.500)."
+
+
 def test_an_account_as_plain_values(account):
+    account = account.with_intervals({"SPD": Interval(0.5, 0.25, 0.75, 0.1)})
+    scores = {one["name"]: one for one in account.to_dict()["scores"]}
+    assert (scores["SPD"]["low"], scores["SPD"]["high"]) == (0.25, 0.75)
+    assert "low" not in scores["PATE"]
     told = json.loads(json.dumps(account.to_dict()))
     evaluation = account.evaluation
     assert (told["n_series"], told["n_rows"], told["n_events"], told["delta_max"]) == (1, 10, 2, "2")

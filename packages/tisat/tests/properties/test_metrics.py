@@ -339,9 +339,9 @@ def test_nab_equals_its_twin_at_every_threshold_and_its_best(series, profile):
 @given(one_series(), DELTAS)
 def test_expected_false_alarms_equal_the_sum_over_starts(series, delta_max):
     labels, _ = series
-    expected = _expected_false_alarms(windows_of(labels, delta_max))
+    expected = _expected_false_alarms([windows_of(labels, delta_max)])[0]
     times = np.cumsum(1 + np.arange(len(labels)) % 3)  # irregular
-    irregular = _expected_false_alarms(windows_of(labels, f"{delta_max}s", timestamps=times))
+    irregular = _expected_false_alarms([windows_of(labels, f"{delta_max}s", timestamps=times)])[0]
     for i in (0, 300, 600, 900, len(PROBABILITIES) - 1):
         p = PROBABILITIES[i]
         assert expected[i] == pytest.approx(naive.expected_false_alarms(labels.tolist(), delta_max, p), abs=1e-9)

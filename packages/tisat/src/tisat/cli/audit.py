@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +13,7 @@ import typer
 from tisat.cli.options import DeltaMax, rows_or_duration
 from tisat.cli.output import JsonFlag, print_json, print_table, training_reported
 from tisat.cli.output_files import Overwrite, check_outputs
-from tisat.errors import DataFileError
+from tisat.errors import DataFileError, ParameterError
 
 if TYPE_CHECKING:
     from tisat.cli.score_files import ScoredSeries
@@ -22,28 +24,28 @@ SHOWN = 10  # events and alarms listed on the terminal; --json and --html have t
 
 
 def _print(audit: Audit, comparison: Comparison) -> None:
+    from tisat.plotting.audit_tables import threshold_words
+
     evaluation = audit.evaluation
     typer.echo("\n".join(f"* {sentence}" for sentence in audit.verdict) + "\n")
+    several = evaluation.n_series > 1
+    ends = (math.nan, math.nan)
+    rows = [
+        (row.name, row.pooled, *((row.interval.low, row.interval.high) if row.interval else ends), *([row.per_series_mean] * several), row.baseline_score, row.corrected, row.baseline)
+        for row in evaluation.rows
+    ]  # fmt: skip
+    events = f"{evaluation.n_events} event{'s' * (evaluation.n_events != 1)}"
     print_table(
-        f"{evaluation.n_series} series, {evaluation.n_rows:,} rows, {evaluation.n_events} events, delta_max {evaluation.curve.delta_max}",
-        ("score", "pooled", "per-series mean", "baseline score", "corrected", "best trivial baseline"),
-        [
-            (row.name, row.pooled, row.per_series_mean, row.baseline_score, row.corrected, row.baseline)
-            for row in evaluation.rows
-        ],
-        note="oracle: the threshold was chosen with the labels",
-    )
+        f"{evaluation.n_series} series, {evaluation.n_rows:,} rows, {events}, delta_max {evaluation.curve.delta_max}",
+        ("score", "pooled", "low", "high", *["per-series mean"] * several, "baseline score", "corrected", "best trivial baseline"),
+        rows,
+        note=f"Low, high: 95 % interval over {events} ({comparison.draws}). Oracle: the threshold was chosen with the labels. {threshold_words([audit])}",
+    )  # fmt: skip
     typer.echo("\nBefore you quote one of them:")
     for row in evaluation.rows:
         if row.warning:
             typer.echo(f"  {row.name}: {row.warning}")
     typer.echo()
-    print_table(
-        f"How sure: 95 % bootstrap intervals over {comparison.n_events} event{'s' * (comparison.n_events != 1)}",
-        ("score", "value", "low", "high"),
-        [(score, value, low, high) for score, _, value, low, high in comparison.rows()],
-        note=" ".join(comparison.verdict),
-    )
     print_table(
         "SPD by delta_max",
         ("delta_max", "pooled", "per-series mean", "baseline score", "corrected", "best trivial baseline"),
@@ -95,9 +97,11 @@ def audit_verb(
         float | None, typer.Option(help="Where alarms are raised; chosen with the labels (oracle) if not given.")
     ] = None,
     label_column: Annotated[str | None, typer.Option(help="The column of labels.")] = None,
-    score_column: Annotated[str | None, typer.Option(help="The column of scores.")] = None,
+    score_column: Annotated[
+        str | None, typer.Option(help="The column of scores; of one file several: ours,theirs.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
-    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX table (booktabs) here.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write LaTeX tables (booktabs) here.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write every figure in full precision here.")] = None,
     resamples: Annotated[
         int, typer.Option(help="Draws of the events for the intervals, at least 100.", min=100, max=100_000)
@@ -116,9 +120,11 @@ def audit_verb(
 
     outputs = {"--html": html, "--latex": latex, "--csv": csv}
     check_outputs(outputs, inputs=[labels, *scores], overwrite=overwrite)
+    if csv is not None and csv.suffix not in (".csv", ".txt", ""):
+        raise ParameterError(f"--csv must end in .csv or .txt. Got {str(csv)!r} instead.", parameter="csv")
     results = {
-        name: read_scored(labels, path, label_column=label_column, score_column=score_column)
-        for name, path in _named(scores).items()
+        name: read_scored(labels, path, label_column=label_column, score_column=column)
+        for name, (path, column) in _sets(scores, score_column).items()
     }
     first = next(iter(results.values()))
     delay = rows_or_duration(delta_max)
@@ -139,7 +145,15 @@ def audit_verb(
             first.labels, several, delta_max=delay, timestamps=first.timestamps, resamples=resamples,
             every=True, thresholds={name: one.threshold for name, one in audits.items()},
         )  # fmt: skip
-    command = f"tisat audit {labels.name} {' '.join(path.name for path in scores)} --delta-max {delta_max}"
+    audits = {
+        name: one.with_intervals({score: each[name] for score, each in comparison.intervals.items()})
+        for name, one in audits.items()
+    }
+    columns = {"--label-column": label_column, "--score-column": score_column}
+    named = [word for option, column in columns.items() if column is not None for word in (option, column)]
+    command = shlex.join(
+        ["tisat", "audit", labels.name, *(path.name for path in scores), "--delta-max", delta_max, *named]
+    )
     _write(audits, comparison, first, several, html=html, latex=latex, csv=csv, command=command)
     if json:
         plain = {name: one.to_dict() for name, one in audits.items()}
@@ -155,6 +169,14 @@ def audit_verb(
     for path in (html, latex, csv):
         if path is not None:
             typer.echo(f"written to {path}", err=True)
+
+
+def _sets(paths: Sequence[Path], column: str | None) -> dict[str, tuple[Path, str | None]]:
+    """The file and the column of each set of scores by its name; several columns of one file are sets of their own."""
+    columns = [name.strip() for name in (column or "").split(",")]
+    if len(paths) == 1 and len(columns) > 1:
+        return {name: (paths[0], name) for name in columns}
+    return {name: (path, column) for name, path in _named(paths).items()}
 
 
 def _named(paths: Sequence[Path]) -> dict[str, Path]:
@@ -181,8 +203,10 @@ def _write(
     command: str,
 ) -> None:
     """The page and the tables that were asked for."""
+    from tisat.metrics.comparison import PAIRS
     from tisat.persistence.model_file import write_bytes
-    from tisat.plotting.audit_page import audit_csv, audit_layout, audit_page, comparison_page
+    from tisat.plotting.audit_page import audit_page, comparison_page
+    from tisat.plotting.audit_tables import audit_csv, audit_layout, differences_layout
 
     if html is not None:
         if len(audits) == 1:
@@ -192,15 +216,20 @@ def _write(
             page = comparison_page(audits, comparison, command=command)
         write_bytes(html, page.encode())
     if latex is not None:
-        write_bytes(latex, audit_layout(audits, comparison).latex().encode())
+        layouts = [audit_layout(audits, comparison)]
+        if 1 < len(audits) <= PAIRS:  # of more the pairs are too many for a page
+            layouts.append(differences_layout(comparison))
+        write_bytes(latex, "\n".join(layout.latex() for layout in layouts).encode())
     if csv is not None:
         write_bytes(csv, audit_csv(audits, comparison).encode())
 
 
 def _print_side_by_side(audits: dict[str, Audit], comparison: Comparison) -> None:
-    from tisat.plotting.audit_page import audit_layout
+    from tisat.metrics.comparison import PAIRS
+    from tisat.plotting.audit_tables import audit_layout
 
     layout = audit_layout(audits, comparison)
     beside = [f"{name}: {audit.evaluation['SPD'].verdict}" for name, audit in audits.items()]
     typer.echo("\n".join(f"* {sentence}" for sentence in (*beside, *comparison.verdict)) + "\n")
-    print_table(layout.title, [*layout.headers], [*layout.rows], note=layout.caption)
+    rest = " All scores, intervals and pairs: --html or --json." if len(audits) > PAIRS else ""
+    print_table(layout.title, [*layout.headers], [*layout.rows], note=layout.caption + rest)

@@ -7,15 +7,16 @@ sequence metric is built on what a detection, a delay and a false alarm are here
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tisat.errors import InputError
 from tisat.events import events_from_labels
-from tisat.metrics.pooling import Score
+from tisat.metrics.pooling import Score, selections
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, series_list
+from tisat.utils.numbers import say_number
 from tisat.utils.types import Array, Flags, Integers, Labels, Scores, Stamps
 from tisat.utils.validation import check_labels, check_real, check_same_length
 
@@ -111,11 +112,10 @@ class AlarmCounts:
         return self.n_false_alarms / self.days_outside if self.days_outside else float("nan")
 
     def __str__(self) -> str:
-        rate = f"{self.false_alarms_per_1000:.3g} per 1000 rows"
+        rate = f"{say_number(self.false_alarms_per_1000, 3)} per 1000 rows"
         if np.isfinite(self.days_outside):
-            rate = f"{self.false_alarms_per_day:.3g} per day"
-        missed = self.n_events - self.true_alarms
-        delay = f"mean delay {self.average_delay:.4g} of {self.delta_max:g}"
+            rate = f"{say_number(self.false_alarms_per_day, 3)} per day"
+        missed, delay = self.n_events - self.true_alarms, f"mean delay {self.average_delay:.4g} of {self.delta_max:g}"
         if missed and self.true_alarms:
             delay = f"those after {self.delays[self.detected].mean():.4g} on average, {missed} missed ({delay} with each miss at {self.delta_max:g})"
         elif missed:
@@ -175,9 +175,7 @@ def _count_one(time_steps: Integers, raised: Integers, windows: Windows, *, agai
     )
 
 
-def _pool(counts: Sequence[AlarmCounts]) -> AlarmCounts:
-    if len(counts) == 1:
-        return counts[0]
+def _together(counts: Sequence[AlarmCounts]) -> AlarmCounts:
     return AlarmCounts(
         delays=np.concatenate([c.delays for c in counts]),
         detected=np.concatenate([c.detected for c in counts]),
@@ -186,8 +184,12 @@ def _pool(counts: Sequence[AlarmCounts]) -> AlarmCounts:
         n_outside=sum(c.n_outside for c in counts),
         days_outside=float(sum(c.days_outside for c in counts)),
         n_lasting=sum(c.n_lasting for c in counts),
-        per_series=tuple(counts),
     )
+
+
+def _pool(counts: Sequence[AlarmCounts]) -> AlarmCounts:
+    many = len(counts) > 1
+    return replace(_together(counts), per_series=tuple(map(_together, selections(counts)))) if many else counts[0]
 
 
 def count_active(active: object, windows: Sequence[Windows], *, whose: str) -> AlarmCounts:

@@ -6,7 +6,7 @@ read files and draws nothing: that is done by the command line and by :mod:`tisa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,11 @@ from tisat.errors import InputError
 from tisat.metrics.alarm_counts import count_active
 from tisat.metrics.baselines import chance_corrected
 from tisat.metrics.curve import spd_curve
-from tisat.metrics.evaluation import CLOSE, Evaluation, evaluate
+from tisat.metrics.evaluation import Evaluation, Row, evaluate
 from tisat.metrics.event_f1 import best_event_f1
 from tisat.metrics.instance import PrecisionRecall
 from tisat.metrics.random_guess import best_random_guess, random_guess
+from tisat.metrics.statistics import Interval, few_units
 from tisat.metrics.windows import Delay, all_scores, all_stamps, all_windows, parse_duration, series_list
 from tisat.utils.html import Printed
 from tisat.utils.random import Seed
@@ -102,6 +103,10 @@ class Audit(Printed):
         """The SPD curve beside its trivial baselines, on matplotlib axes."""
         return self.evaluation.plot(ax)
 
+    def with_intervals(self, intervals: Mapping[str, Interval]) -> Audit:
+        """The same with intervals of its scores, by name: results then rest on them."""
+        return replace(self, evaluation=self.evaluation.with_intervals(intervals))
+
     @property
     def missed(self) -> tuple[EventOutcome, ...]:
         """The events without an alarm in their window."""
@@ -112,7 +117,7 @@ class Audit(Printed):
         """The results in words, the popular score first."""
         row = self.evaluation[ADJUSTED]
         chance = f"{row.baseline_score:.2f} ({row.baseline})"
-        if row.pooled <= row.baseline_score + CLOSE:
+        if row.standing <= 0:
             first = f"PA-F1 {row.pooled:.2f} is what a trivial baseline gets: {chance}."
         else:
             first = f"PA-F1 {row.pooled:.2f} is above a trivial baseline's {chance}, but that score cannot tell a good detector from a lucky one."
@@ -121,7 +126,8 @@ class Audit(Printed):
         last = [] if counts is None else [f"At threshold {self.threshold:.6g} ({self.threshold_source}): {counts}."]
         if self.unknown_share > 0:
             last.append(f"{100 * self.unknown_share:.1f} % of the scores are NaN and never raise an alarm.")
-        return (first, *sentences, *last)
+        few = few_units(self.evaluation.n_events, "event") if row.interval is not None else ""
+        return (*([few] if few else []), first, *sentences, *last)
 
     def to_dict(self) -> JsonDict:
         """Everything but the curve's points, in plain values."""
@@ -132,7 +138,7 @@ class Audit(Printed):
             "n_events": evaluation.n_events,
             "delta_max": str(evaluation.curve.delta_max),
             "verdict": list(self.verdict),
-            "scores": [{**vars(row), "corrected": row.corrected, "beware": row.warning} for row in evaluation.rows],
+            "scores": [_plain_row(row) for row in evaluation.rows],
             "baselines": {
                 name: {"pooled": float(score), "per_series_mean": score.per_series_mean}
                 for name, score in evaluation.curve.baselines.named.items()
@@ -149,6 +155,12 @@ class Audit(Printed):
             "false_alarms": [vars(alarm) for alarm in self.false_alarms],
             "unknown_share": self.unknown_share,
         }
+
+
+def _plain_row(row: Row) -> JsonDict:
+    ends = {} if row.interval is None else {"low": row.interval.low, "high": row.interval.high}
+    plain = {name: value for name, value in vars(row).items() if name != "interval"}
+    return {**plain, **ends, "corrected": row.corrected, "beware": row.warning}
 
 
 def _random_baseline(p: float, result: PrecisionRecall) -> dict[str, float]:

@@ -20,7 +20,7 @@ from tisat.metrics.pooling import Score
 from tisat.metrics.spd import COUNTINGS, score_windows
 from tisat.metrics.windows import Delay, Windows, all_windows
 from tisat.utils.random import Seed, generator
-from tisat.utils.types import Array, Flags, Labels, Stamps
+from tisat.utils.types import Array, Flags, Integers, Labels, Stamps
 from tisat.utils.validation import check_choice, check_integer, check_real
 
 # Exceedance probabilities at which the expected curve of the random trivial baseline is computed: dense at both ends, where it bends.
@@ -81,37 +81,42 @@ class Baselines:
         return "\n".join(lines)
 
 
-def _expected_false_alarms(windows: Windows) -> Array:
-    """E[FP] of independent scores at each probability: a run starts at t, or has lasted a multiple of the stride."""
+def _expected_false_alarms(windows: Sequence[Windows]) -> Array:
+    """E[FP] of independent scores in each series at each probability: a run starts at t, or has lasted a multiple of the stride."""
+    expected = np.zeros((len(windows), len(PROBABILITIES)))
+    for i, one in enumerate(windows):
+        if not one.stride:
+            expected[i] = _kernels.expected_raises(one.following, one.outside, PROBABILITIES)
+    for stride in {one.stride for one in windows} - {0}:
+        which = [i for i, one in enumerate(windows) if one.stride == stride]
+        expected[which] = _expected_at_stride([np.flatnonzero(windows[i].outside) for i in which], stride)
+    return expected
+
+
+def _expected_at_stride(outside: Sequence[Integers], stride: int) -> Array:
     p = PROBABILITIES
-    where = np.flatnonzero(windows.outside)
-    if not len(where):
-        return np.zeros_like(p)
-    if not windows.stride:
-        return _kernels.expected_raises(windows.following, windows.outside, p)
-    stride = windows.stride
     if stride == 1:  # every active row is raised
-        return p * len(where)
+        return np.outer([len(where) for where in outside], p)
     # row t can be the k-th raise of a run begun at t - k stride >= 1, probability p^(k stride + 1) (1 - p), for k < ceil(t / stride);
     # or of a run begun at 0, where there is no row before it: p^(t + 1) if stride divides t
-    terms = np.bincount(-(-where // stride))
-    at_multiples = where[where % stride == 0] // stride
-    starts = np.bincount(at_multiples, minlength=1)
-    n_terms, n_starts = np.cumsum(terms), len(starts)
-    expected = np.empty_like(p)
+    length = max((-(-int(where[-1]) // stride) + 1 for where in outside if len(where)), default=1)
+    terms, starts = np.zeros((2, len(outside), length))
+    for i, where in enumerate(outside):
+        terms[i] = np.bincount(-(-where // stride), minlength=length)
+        starts[i] = np.bincount(where[where % stride == 0] // stride, minlength=length)
+    n_terms = np.cumsum(terms, axis=1)
+    expected = np.empty((len(outside), len(p)))
     for i, probability in enumerate(p):
         block = probability**stride  # a run lasts another stride
         decay = np.log(block) if block > 0 else -1e300
-        reach = (
-            len(terms) if decay > -1e-6 else min(len(terms), 2 + int(-45 / decay))
-        )  # beyond it a power is below rounding
+        reach = length if decay > -1e-6 else min(length, 2 + int(-45 / decay))  # beyond it a power is below rounding
         blocks = np.arange(reach)
         geometric = blocks if block > 1.0 - 1e-15 else np.expm1(decay * blocks) / np.expm1(decay)  # 1 + block + ...
-        lasting = float(terms[:reach] @ geometric)
-        if reach < len(terms):
-            lasting += float(n_terms[-1] - n_terms[reach - 1]) / (1.0 - block)
-        first = float(starts[:reach] @ np.exp(decay * blocks[:n_starts]))
-        expected[i] = probability * (1 - probability) * lasting + probability * first
+        lasting = terms[:, :reach] @ geometric
+        if reach < length:
+            lasting += (n_terms[:, -1] - n_terms[:, reach - 1]) / (1.0 - block)
+        first = starts[:, :reach] @ np.exp(decay * blocks)
+        expected[:, i] = probability * (1 - probability) * lasting + probability * first
     return expected
 
 
@@ -154,15 +159,14 @@ def _random_closed_form(windows: Sequence[Windows], counting: str) -> Score:
         precision[0] = precision[1]
         return float(np.trapezoid(precision, saved) / n_events)
 
-    parts = []
-    for window in windows:
-        saved, true_alarms = _expected_gain(window)
-        if counting == "instance":
-            true_alarms = PROBABILITIES * window.inside.sum()
-            false_alarms = PROBABILITIES * (~window.inside).sum()
-        else:
-            false_alarms = _expected_false_alarms(window)
-        parts.append((saved, true_alarms, false_alarms))
+    gains = [_expected_gain(window) for window in windows]
+    if counting == "instance":
+        parts = [
+            (saved, PROBABILITIES * window.inside.sum(), PROBABILITIES * (~window.inside).sum())
+            for (saved, _), window in zip(gains, windows, strict=True)
+        ]
+    else:
+        parts = [(*gain, false) for gain, false in zip(gains, _expected_false_alarms(windows), strict=True)]
     single = [area([part], len(window.events)) for part, window in zip(parts, windows, strict=True)]
     return Score.of(area(parts, sum(len(window.events) for window in windows)), single)
 

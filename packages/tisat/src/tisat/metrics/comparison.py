@@ -7,8 +7,10 @@ new scores: it counts stretches more often or not at all. This module reads no f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -17,16 +19,17 @@ from tisat.metrics import auc_pr, auc_roc, spd_score
 from tisat.metrics.auc import descending
 from tisat.metrics.entity_counts import counts_of_scores
 from tisat.metrics.event_draws import draws_of, of_whole, values_of
-from tisat.metrics.statistics import LEVEL, RESAMPLES, Interval, interval_of, resampling_weights
+from tisat.metrics.statistics import LEVEL, RESAMPLES, Interval, few_units, holm, resampling_weights, t_interval, t_test
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, series_list
+from tisat.utils.compiled import compiled
 from tisat.utils.html import text
 from tisat.utils.random import Seed
 from tisat.utils.tables import csv_text
-from tisat.utils.types import Array, Integers, JsonDict, JsonMap, Labels, Stamps
+from tisat.utils.types import Array, Flags, Integers, JsonDict, JsonMap, Labels, Stamps
 
-# Rows looked at for the intervals of an area: longer series get fewer draws, but never below FEWEST.
-WORK = 20_000_000
-FEWEST = 100
+AREAS = ("SPD", "AUC-ROC", "AUC-PR")  # weighted, not computed anew: each draw is quick
+UNIT = (0.0, 1.0)  # the range of every score
+PAIRS = 3  # sets of scores up to which each pair has its sentence
 
 
 @dataclass(frozen=True)
@@ -37,14 +40,32 @@ class Difference:
     first: str
     second: str
     interval: Interval  # of first - second
-    p: float  # two-sided: how often the draws say the opposite
+    p: float  # two-sided, by Student's t; never below what as many events allow; of several pairs adjusted by Holm
+    level: float = LEVEL
+    pairs: int = 1  # of sets of scores, for which p is adjusted; the interval is not
+
+    @property
+    def better(self) -> str:
+        """The name of the better one; empty where these events cannot tell."""
+        if not (self.interval.excludes_zero and self.p <= 1 - self.level + 1e-12):
+            return ""
+        return self.first if self.interval.value > 0 else self.second
+
+    @property
+    def p_words(self) -> str:
+        """The p value as it is printed."""
+        return "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
 
     def __str__(self) -> str:
-        low, high = (self.second, self.first) if self.interval.value >= 0 else (self.first, self.second)
-        size = f"{self.interval.value:+.3f}, interval {self.interval.low:+.3f} to {self.interval.high:+.3f}, p = {self.p:.3f}"
-        if not self.interval.excludes_zero:
+        one, sign = self.interval, -1 if self.better == self.second else 1  # the better less the other
+        low, high = sorted((sign * one.low, sign * one.high))
+        alone = " of this pair alone" if self.pairs > 1 else ""
+        between = "" if math.isnan(one.low) else f"interval{alone} {low:+.3f} to {high:+.3f}, "
+        size = f"{sign * one.value:+.3f}, {between}{self.p_words}"
+        if not self.better:
             return f"{self.score}: these events cannot tell {self.first} from {self.second} (difference {size})."
-        return f"{self.score}: {high} is better than {low} (difference {size})."
+        other = self.first if sign < 0 else self.second
+        return f"{self.score}: {self.better} is better than {other} (difference {size})."
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +76,40 @@ class Comparison:
     intervals: Mapping[str, Mapping[str, Interval]]  # score -> name -> value and interval
     differences: tuple[Difference, ...]
     n_events: int
+    level: float = LEVEL
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """The differences in words; of fewer than ten events it says that there are few."""
-        few = [f"There are only {self.n_events} events: intervals over so few are narrower than they should be."] * (self.n_events < 10)  # fmt: skip
-        return (*map(str, self.differences), *few)
+        """The differences in words, of more than three sets of scores those of the best; of too few events for any result it says so."""
+        if len(self.names) <= PAIRS:
+            sentences = [str(one) for one in self.differences]
+        else:
+            sentences = [self._best(score) for score in dict.fromkeys(one.score for one in self.differences)]
+        pairs = math.comb(len(self.names), 2)
+        if pairs > 1:
+            sentences.append(f"Each p is adjusted for the {pairs} pairs of a score (Holm).")
+        few = few_units(self.n_events, "event", level=self.level)
+        return (*sentences, *([few] if few else []))
+
+    def _best(self, score: str) -> str:
+        """The set of scores that is highest under ``score``, and those it is better than."""
+        best = max(self.names, key=lambda name: np.nan_to_num(self.intervals[score][name].value, nan=-math.inf))
+        others = [one for one in self.differences if one.score == score and best in (one.first, one.second)]
+        named = [(one.second if one.first == best else one.first, one) for one in others]
+        worse = [name for name, one in named if one.better == best]
+        open_ = [f"{name} ({one.p_words})" for name, one in named if one.better != best]
+        better = f"it is better than {', '.join(worse)}" if worse else ""
+        unclear = f"these events cannot tell it from {', '.join(open_)}" if open_ else ""
+        value = self.intervals[score][best].value
+        return f"{score}: {best} is highest, {value:.3f}; {'; '.join(filter(None, (better, unclear)))}."
+
+    @property
+    def draws(self) -> str:
+        """How many draws the intervals are made of, in words."""
+        counts = {score: max(one.draws for one in each.values()) for score, each in self.intervals.items()}
+        others = max((count for score, count in counts.items() if score not in AREAS), default=0)
+        drawn = f"{max(counts[score] for score in AREAS):,} draws"
+        return f"{drawn}; {others} for scores beside {', '.join(AREAS)}" if others else drawn
 
     def rows(self) -> list[tuple[str, str, float, float, float]]:
         """Score, whose, value, low, high: one row each."""
@@ -73,10 +122,12 @@ class Comparison:
     def __str__(self) -> str:
         wide = max(map(len, self.names)) + 2
         broad = max(10, *(len(score) + 2 for score in self.intervals))
-        lines = [f"{'score':{broad}}{'whose':{wide}}{'value':>8}  95 % interval over {self.n_events} events"]
+        events = f"{self.n_events} event{'s' * (self.n_events != 1)}"
+        lines = [f"{'score':{broad}}{'whose':{wide}}{'value':>8}  {100 * self.level:.3g} % interval over {events}"]
         lines += [
-            f"{score:{broad}}{name:{wide}}{value:8.3f}  {low:.3f} to {high:.3f}"
-            for score, name, value, low, high in self.rows()
+            f"{score:{broad}}{name:{wide}}{one.value:8.3f}  {one.ends}"
+            for score, each in self.intervals.items()
+            for name, one in each.items()
         ]
         return "\n".join([*lines, *self.verdict])
 
@@ -112,26 +163,31 @@ def stretches(windows: Windows) -> list[tuple[int, int]]:
     return list(zip(cuts, [*cuts[1:], len(windows)], strict=True))
 
 
-def _p_value(draws: Array) -> float:
-    known = draws[~np.isnan(draws)]
-    if not len(known):
-        return float("nan")
-    return float(min(1.0, 2 * min((1 + (known <= 0).sum()), (1 + (known >= 0).sum())) / (1 + len(known))))
-
-
 def _areas(y: Array, s: Array, weights: Array, owner: Integers) -> tuple[Array, Array]:
     """AUC-ROC and AUC-PR of each draw, rows counted as often as their stretch: scikit-learn's figures, sorted once for all draws."""
     order, last = descending(s)  # ties are one threshold
-    truth, whose = y[order], owner[order]
-    roc, pr = np.full((2, len(weights)), np.nan)
-    for b, draw in enumerate(weights):
-        each = draw[whose]
-        true = np.cumsum(each * truth)[last]
-        false = np.cumsum(each * (1 - truth))[last]
-        if true[-1] > 0 and false[-1] > 0:
-            gained = np.diff(true, prepend=0.0)
-            roc[b] = (np.diff(false, prepend=0.0) * (true - gained / 2)).sum() / (true[-1] * false[-1])
-            pr[b] = (gained * true / np.maximum(true + false, 1e-300)).sum() / true[-1]
+    roc, pr = _areas_of_draws(y[order], owner[order], last, weights)
+    return roc, pr
+
+
+@compiled()
+def _areas_of_draws(truth: Array, owner: Integers, last: Flags, weights: Array) -> tuple[Array, Array]:
+    """The areas over rows in descending order of their scores; the last of each level is where a threshold lies."""
+    roc, pr = np.full(len(weights), np.nan), np.full(len(weights), np.nan)
+    for b in range(len(weights)):
+        true, false, true_before, false_before, under_roc, under_pr = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(len(truth)):
+            weight = weights[b, owner[i]]
+            true += weight * truth[i]
+            false += weight * (1 - truth[i])
+            if last[i]:
+                under_roc += (false - false_before) * (true + true_before) / 2
+                if true > true_before:
+                    under_pr += (true - true_before) * true / (true + false)
+                true_before, false_before = true, false
+        if true_before > 0 and false_before > 0:
+            roc[b] = under_roc / (true_before * false_before)
+            pr[b] = under_pr / true_before
     return roc, pr
 
 
@@ -156,7 +212,7 @@ def compare(
     delta_max, timestamps
         As in :func:`tisat.metrics.spd_score`.
     resamples : int
-        Draws of the events for SPD; the areas get as many, fewer on long series.
+        Draws of the events for SPD and the areas.
     level : float
     random_state : int or Generator
     every : bool
@@ -170,8 +226,12 @@ def compare(
     >>> y = (np.arange(3000) % 200 < 20).astype(int)
     >>> good, random_baseline = y + 0.3 * rng.random(3000), rng.random(3000)
     >>> print(compare(y, {"good": good, "random_baseline": random_baseline}, delta_max=20).verdict[0])
-    SPD: good is better than random_baseline (difference +0.921, interval +0.869 to +0.947, p = 0.002).
+    SPD: good is better than random_baseline (difference +0.921, interval +0.876 to +0.966, p < 0.001).
     """
+    if not isinstance(scores, Mapping):
+        raise InputError(
+            f"The 'scores' argument of compare must map names to scores, such as {{'ours': y_score}}. Got {type(scores).__name__} instead."
+        )
     if not scores:
         raise InputError("The 'scores' argument of compare must name at least one set of scores. Got none.")
     labels = series_list(y_true, name="y_true", whose="compare")
@@ -187,9 +247,8 @@ def compare(
     weights = resampling_weights(len(parts), resamples=resamples, random_state=random_state)
     owner = np.repeat(np.arange(len(parts)), [stop - start for _, start, stop in parts])
     y = np.concatenate(cut_labels).astype(np.float64)
-    few = weights[: max(FEWEST, min(resamples, WORK // max(len(y), 1)))]
-    draws: dict[str, dict[str, Array]] = {"SPD": {}, "AUC-ROC": {}, "AUC-PR": {}}
-    values: dict[str, dict[str, float]] = {"SPD": {}, "AUC-ROC": {}, "AUC-PR": {}}
+    draws: dict[str, dict[str, Array]] = {score: {} for score in AREAS}
+    values: dict[str, dict[str, float]] = {score: {} for score in AREAS}
     other_intervals: dict[str, dict[str, Interval]] = {}
     for name, given in scores.items():
         checked = all_scores(given, windows, whose="compare")
@@ -203,7 +262,7 @@ def compare(
             float(auc_roc(labels, checked)),
             float(auc_pr(labels, checked)),
         )
-        draws["AUC-ROC"][name], draws["AUC-PR"][name] = _areas(y, joined, few, owner)
+        draws["AUC-ROC"][name], draws["AUC-PR"][name] = _areas(y, joined, weights, owner)
         if every:
             threshold = None if thresholds is None else thresholds[name]
             metric_values, buffer = values_of(
@@ -222,19 +281,25 @@ def compare(
                 whose=name,
             )
             for score, value in metric_values.items():
-                other_intervals.setdefault(score, {})[name] = interval_of(value, redrawn[score], level=level)
+                other_intervals.setdefault(score, {})[name] = t_interval(value, redrawn[score], n_events, level=level, bounds=UNIT)  # fmt: skip
     intervals = {
-        score: {name: interval_of(values[score][name], each, level=level) for name, each in by_name.items()}
+        score: {
+            name: t_interval(values[score][name], each, n_events, level=level, bounds=UNIT)
+            for name, each in by_name.items()
+        }
         for score, by_name in draws.items()
     }
     names = tuple(scores)
-    differences = []
+    differences: list[Difference] = []
+    pairs = list(combinations(names, 2))
     for score, by_name in draws.items():
-        for i, first in enumerate(names):
-            for second in names[i + 1 :]:
-                apart = by_name[first] - by_name[second]
-                whole = values[score][first] - values[score][second]
-                differences.append(
-                    Difference(score, first, second, interval_of(whole, apart, level=level), _p_value(apart))
-                )
-    return Comparison(names, {**intervals, **other_intervals}, tuple(differences), n_events)
+        apart = [
+            t_interval(values[score][a] - values[score][b], by_name[a] - by_name[b], n_events, level=level)
+            for a, b in pairs
+        ]
+        adjusted = holm([t_test(one, n_events) for one in apart])
+        differences += [
+            Difference(score, a, b, one, p, level, len(pairs))
+            for (a, b), one, p in zip(pairs, apart, adjusted, strict=True)
+        ]
+    return Comparison(names, {**intervals, **other_intervals}, tuple(differences), n_events, level)

@@ -6,8 +6,8 @@ This is what to print when a number is asked for. It adds no score of its own; i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from tisat.metrics.pate import pate
 from tisat.metrics.point_adjust import adjusted_precision_recall, best_adjusted_f1
 from tisat.metrics.pooling import Score, mean_known
 from tisat.metrics.range_based import range_precision_recall
+from tisat.metrics.statistics import Interval
 from tisat.metrics.vus import vus_pr, vus_roc
 from tisat.metrics.windows import Delay, Windows, all_scores, series_list
 from tisat.utils.html import Printed
@@ -41,12 +42,12 @@ Metric = Callable[[list[Array]], Result]  # of one array of scores a series
 BaselineScores = dict[
     str, list[list[Array]]
 ]  # the scores of each trivial baseline: draws, each with one array a series
-CLOSE = 0.02  # a score this little above a trivial baseline's is called what a trivial baseline gets
+CLOSE = 0.02  # without an interval, a score this near a trivial baseline's is not told apart from it
 # What one must know before one quotes a score that others use.
 WARNINGS = {
     "VUS-PR": "the 2025 form, as TSB-AD has it, over all thresholds; nearness counts on both sides of an event; delay does not count, and the value grows with the buffer",
     "VUS-ROC": "a random baseline has about 0.5; where events are rare, 0.95 can mean that most alarms are false",
-    "PATE": "alarms before an event are rewarded, and long events drown short ones",
+    "PATE": "a constant score has about 0.5, as in the authors' program, which joins its only point to precision 1; alarms before an event are rewarded, and long events drown short ones",
     "AUC-ROC": "a random baseline has 0.5; where events are rare, 0.95 can mean that most alarms are false",
     "AUC-PR": "a random baseline has the share of anomalous rows, so two data sets cannot be compared; delay does not count",
     "NAB (oracle)": "a found window pays 2 and a false row costs 0.11: where windows are long, alarms at random score well above 0",
@@ -68,6 +69,17 @@ class Row:
     baseline_score: float  # pooled, of the best trivial baseline
     baseline_per_series_mean: float
     baseline: str  # who that is
+    interval: Interval | None = None  # of the pooled value, over events; see with_intervals
+
+    @property
+    def standing(self) -> int:
+        """1 above the best trivial baseline, -1 below it, 0 where the interval cannot tell them apart."""
+        if self.interval is not None and not self.interval.excludes(self.baseline_score):
+            return 0
+        apart = self.pooled - self.baseline_score
+        if self.interval is None and abs(apart) <= CLOSE:
+            return 0
+        return int(np.sign(apart)) if not math.isnan(apart) else 0
 
     @property
     def warning(self) -> str:
@@ -84,14 +96,16 @@ class Row:
         """The row in words."""
         if math.isnan(self.pooled):
             return f"{self.name} is undefined here."
-        if self.pooled < self.baseline_score - CLOSE:
-            return f"{self.name} {self.pooled:.3f} is worse than a trivial baseline's: {self.baseline} gets {self.baseline_score:.3f}."
-        if self.pooled <= self.baseline_score + CLOSE:
-            return f"{self.name} {self.pooled:.3f} is what a trivial baseline gets: {self.baseline} has {self.baseline_score:.3f}."
-        return (
-            f"{self.name} {self.pooled:.3f} is above the best trivial baseline ({self.baseline}, {self.baseline_score:.3f}); "
-            f"chance-corrected it is {self.corrected:.3f}."
-        )
+        best = f"({self.baseline}, {self.baseline_score:.3f})"
+        ends = "" if self.interval is None or math.isnan(self.interval.low) else f" [{self.interval.low:.3f}, {self.interval.high:.3f}]"  # fmt: skip
+        value = f"{self.name} {self.pooled:.3f}{ends}"
+        if self.standing < 0:
+            return f"{value} is below the best trivial baseline {best}."
+        if self.standing == 0:
+            return f"{value} is not told apart from the best trivial baseline {best}."
+        if self.interval is None:
+            return f"{value} is higher than the best trivial baseline {best}; whether that is luck, its interval says (tisat.metrics.comparison.compare)."
+        return f"{value} is above the best trivial baseline {best}; chance-corrected it is {self.corrected:.3f}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,6 +134,10 @@ class Evaluation(Printed):
 
     def __getitem__(self, name: str) -> Row:
         return next(row for row in self.rows if row.name == name)
+
+    def with_intervals(self, intervals: Mapping[str, Interval]) -> Evaluation:
+        """The same with intervals of its scores, by name: results then rest on them."""
+        return replace(self, rows=tuple(replace(row, interval=intervals.get(row.name)) for row in self.rows))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The SPD curve beside its trivial baselines, on matplotlib axes."""

@@ -8,14 +8,13 @@ about the same quantity as its estimate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tisat.errors import TisatError
 from tisat.metrics.evaluation import default_buffer, fixed_metrics, free_metrics, pooled_and_mean
-from tisat.metrics.pooling import pooled_only
+from tisat.metrics.pooling import drawn
 from tisat.metrics.windows import Delay, Windows
 from tisat.utils.progress import progress
 from tisat.utils.types import Array, Stamps
@@ -55,27 +54,30 @@ def draws_of(
     """
     rows = sum(map(len, labels))
     count = max(1, min(len(weights) // 10, MOST, max(LEAST, WORK // max(rows, 1))))
-    draws: dict[str, list[float]] = {}
-    with progress(" ".join(("intervals", whose)).strip(), total=count + 1, lines=True) as bar, pooled_only():
-        for weight in (np.ones(len(labels)), *weights[:count]):
-            picks = np.repeat(np.arange(len(labels)), weight.astype(np.int64)).tolist()
-            here = [np.asarray(labels[i]) for i in picks]
-            drawn_scores = [np.asarray(scores[i]) for i in picks]
-            clock = None if stamps is None else [stamps[i] for i in picks]
-            given = free_metrics(here, delta_max=delta_max, timestamps=clock, max_buffer=max_buffer)
-            jobs = [(name, metric, drawn_scores) for name, metric in given.items() if name not in QUICK]
-            if threshold is not None:
-                masks = [(one >= threshold).astype(np.float64) for one in drawn_scores]
-                fixed = fixed_metrics(here, [windows[i] for i in picks])
-                jobs += [(name, metric, masks) for name, metric in fixed.items()]
-            for name, metric, of in jobs:
-                try:
-                    value = pooled_and_mean(metric(of))[0]
-                except TisatError:  # a draw without an event
-                    value = float("nan")
-                draws.setdefault(name, []).append(value)
-            bar.advance()
-    return {name: of_whole(np.array(each[1:]), values[name], each[0]) for name, each in draws.items()}
+    picks = [np.repeat(np.arange(len(labels)), weight.astype(np.int64)).tolist() for weight in weights[:count]]
+    known = np.array([not np.isnan(one).all() for one in scores])
+    unknown = weights[:count] @ known == 0  # a draw without any score
+    given = free_metrics([*labels], delta_max=delta_max, timestamps=stamps, max_buffer=max_buffer)
+    jobs = [(name, metric, [*scores], unknown) for name, metric in given.items() if name not in QUICK]
+    if threshold is not None:
+        masks = [(one >= threshold).astype(np.float64) for one in scores]
+        fixed = fixed_metrics([*labels], windows)
+        jobs += [(name, metric, masks, np.zeros_like(unknown)) for name, metric in fixed.items()]
+    draws: dict[str, Array] = {}
+    with progress(" ".join(("intervals", whose)).strip(), total=count * len(jobs), lines=True) as bar:
+
+        def drawn_picks() -> Iterator[list[int]]:
+            for pick in picks:
+                yield pick
+                bar.advance()
+
+        with drawn(drawn_picks):
+            for name, metric, of, undefined in jobs:
+                result = metric(of)
+                each = [pooled_and_mean(one)[0] for one in getattr(result, "per_series", ()) or (result,)]
+                values_drawn = np.where(undefined, np.nan, np.resize(each, count))  # one stretch is drawn as it is
+                draws[name] = of_whole(values_drawn, values[name], pooled_and_mean(result)[0])
+    return draws
 
 
 def of_whole(draws: Array, value: float, of_stretches: float) -> Array:

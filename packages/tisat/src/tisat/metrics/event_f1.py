@@ -13,14 +13,22 @@ import numpy as np
 from tisat.metrics.instance import PrecisionRecall, best_f1
 from tisat.metrics.spd import points_of
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
-from tisat.utils.types import Array, Labels, Scores, Stamps
+from tisat.utils.types import Array, Integers, Labels, Scores, Stamps
 
 
-def _best(pairs: Sequence[tuple[Array, Windows]]) -> PrecisionRecall:
-    scores, windows = [s for s, _ in pairs], [w for _, w in pairs]
-    known = np.concatenate(scores)
-    points = points_of(scores, windows, counting="event", thresholds=known[~np.isnan(known)])
-    return best_f1(points.thresholds, points.true_alarms, points.false_alarms, float(points.n_events))
+def _steps(scores: Array, windows: Windows) -> tuple[Array, Integers, Integers, int]:
+    """The scores of a series from the highest down, the events found and the false alarms added at each, and the number of events."""
+    points = points_of([scores], [windows], counting="event", thresholds=scores[~np.isnan(scores)])
+    true, false = (np.diff(counts, prepend=0) for counts in (points.true_alarms, points.false_alarms))
+    return points.thresholds, true, false, points.n_events
+
+
+def _best(parts: Sequence[tuple[Array, Integers, Integers, int]]) -> PrecisionRecall:
+    values, true, false = (np.concatenate([part[column] for part in parts]) for column in range(3))
+    order = np.argsort(-values)
+    last = np.append(np.diff(values[order]) != 0, True)[: len(order)]  # ties are one threshold
+    hits, wrong = (np.cumsum(steps[order])[last] for steps in (true, false))
+    return best_f1(values[order][last], hits, wrong, float(sum(part[3] for part in parts)))
 
 
 def best_event_f1(y_true: Labels, y_score: Scores, *, delta_max: Delay, timestamps: Stamps = None) -> PrecisionRecall:
@@ -45,4 +53,4 @@ def best_event_f1(y_true: Labels, y_score: Scores, *, delta_max: Delay, timestam
     """
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose="best_event_f1")
     scores = all_scores(y_score, windows, whose="best_event_f1")
-    return PrecisionRecall.over(list(zip(scores, windows, strict=True)), _best)
+    return PrecisionRecall.over([_steps(*each) for each in zip(scores, windows, strict=True)], _best)

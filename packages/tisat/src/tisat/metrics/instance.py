@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tisat.metrics.pooling import alone, mean_known
+from tisat.metrics.pooling import mean_known, selections
 from tisat.metrics.windows import all_scores, series_list
 from tisat.utils.types import AnyArray, Array, Flags, Integers, Labels, Scores
 from tisat.utils.validation import check_labels, check_real
@@ -56,9 +56,7 @@ class PrecisionRecall:
     def over(cls, series: Sequence[_T], measure: Callable[[Sequence[_T]], PrecisionRecall]) -> PrecisionRecall:
         """From a measure of any number of series: of all together, and of each alone."""
         pooled = measure(series)
-        return (
-            pooled if len(series) == 1 else replace(pooled, per_series=tuple(measure([one]) for one in alone(series)))
-        )
+        return pooled if len(series) == 1 else replace(pooled, per_series=tuple(map(measure, selections(series))))
 
     @classmethod
     def of_each(cls, counts: Sequence[Sequence[float]], *, threshold: float = float("nan")) -> PrecisionRecall:
@@ -103,7 +101,7 @@ def descending_counts(y: Flags, s: Array) -> tuple[Array, Integers, Integers]:
     """Distinct scores descending, and how many anomalous and normal rows reach each."""
     known = ~np.isnan(s)
     y, s = y[known], s[known]
-    order = np.argsort(-s, kind="stable")
+    order = np.argsort(-s)
     last = np.append(np.diff(s[order]) != 0, True)[: len(s)]
     hits = np.cumsum(y[order])[last]
     return s[order][last], hits, np.arange(1, len(s) + 1)[last] - hits

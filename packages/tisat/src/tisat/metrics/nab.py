@@ -53,9 +53,8 @@ def _steps(y: Flags, s: Array, profile: tuple[float, float, float]) -> tuple[Arr
 
 
 def _normalised(
-    pairs: Sequence[tuple[Flags, Array]], profile: tuple[float, float, float], threshold: float | None
+    steps: Sequence[tuple[Array, Array, int]], profile: tuple[float, float, float], threshold: float | None
 ) -> float:
-    steps = [_steps(y, s, profile) for y, s in pairs]
     windows = sum(count for _, _, count in steps)
     if not windows:
         return float("nan")
@@ -63,7 +62,7 @@ def _normalised(
     if threshold is not None:
         above = float(gains[values >= threshold].sum())
     else:
-        order = np.argsort(-values, kind="stable")
+        order = np.argsort(-values)
         total = np.cumsum(gains[order])
         last = np.append(np.diff(values[order]) != 0, True)[: len(order)]  # ties are one threshold
         above = max(0.0, float(total[last].max(initial=0.0)))  # a threshold nobody reaches is one too
@@ -104,5 +103,5 @@ def nab_score(y_true: Labels, y_score: Scores, *, threshold: float | None = None
     """
     level = None if threshold is None else check_real(threshold, "threshold", "nab_score")
     costs = PROFILES[check_choice(profile, "profile", "nab_score", choices=tuple(PROFILES))]
-    pairs = label_score_pairs(y_true, y_score, whose="nab_score")
-    return Score.over(pairs, lambda some: _normalised(some, costs, level))
+    steps = [_steps(y, s, costs) for y, s in label_score_pairs(y_true, y_score, whose="nab_score")]
+    return Score.over(steps, lambda some: _normalised(some, costs, level))

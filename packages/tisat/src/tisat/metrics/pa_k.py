@@ -62,10 +62,10 @@ def pa_k_precision_recall(y_true: Labels, y_score: Scores, *, threshold: float, 
     return PrecisionRecall.of_each(counts, threshold=level)
 
 
-def _steps(ranked: list[Array], lengths: list[int], k: float) -> tuple[Array, Array]:
-    """Scores at which true positives are gained, and how many, for events whose known scores are given in descending order."""
+def _steps(ranked: list[tuple[Array, int]], k: float) -> tuple[Array, Array]:
+    """Scores at which true positives are gained, and how many, for events given as their known scores in descending order and their length."""
     values, gains = [np.empty(0)], [np.empty(0)]
-    for scores, length in zip(ranked, lengths, strict=True):
+    for scores, length in ranked:
         needed = _needed(length, k)
         if needed > len(scores):  # never adjusted: too few known scores, or k = 100
             values.append(scores)
@@ -78,18 +78,25 @@ def _steps(ranked: list[Array], lengths: list[int], k: float) -> tuple[Array, Ar
     return np.concatenate(values), np.concatenate(gains)
 
 
-def _best(ranked: list[Array], lengths: list[int], normal: Array, k: float) -> PrecisionRecall:
-    values, gains = _steps(ranked, lengths, k)
-    ascending, group = np.unique(values, return_inverse=True)
-    hits = np.cumsum(np.bincount(group, weights=gains, minlength=len(ascending))[::-1])
-    false = len(normal) - np.searchsorted(normal, ascending[::-1], side="left")
-    return best_f1(ascending[::-1], hits, false, float(sum(lengths)))
-
-
-def _parts(y: Flags, s: Array) -> tuple[list[Array], list[int], Array]:
+def _parts(y: Flags, s: Array, ks: Sequence[float]) -> tuple[list[tuple[Array, Array]], int, Array]:
+    """The steps for each of ``ks``, the anomalous rows, and the known scores of the normal rows."""
     events = events_from_labels(y).tolist()
-    ranked = [-np.sort(-s[start:stop][~np.isnan(s[start:stop])]) for start, stop in events]
-    return ranked, [stop - start for start, stop in events], np.sort(s[~y & ~np.isnan(s)])
+    ranked = [(-np.sort(-s[start:stop][~np.isnan(s[start:stop])]), stop - start) for start, stop in events]
+    return [_steps(ranked, k) for k in ks], int(y.sum()), s[~y & ~np.isnan(s)]
+
+
+def _best(parts: Sequence[tuple[list[tuple[Array, Array]], int, Array]]) -> list[PrecisionRecall]:
+    """The best F1 for each K, of series together."""
+    steps, lengths, known = zip(*parts, strict=True)
+    normal = np.sort(np.concatenate(known))
+    found = []
+    for of_k in zip(*steps, strict=True):
+        values, gains = (np.concatenate(column) for column in zip(*of_k, strict=True))
+        ascending, group = np.unique(values, return_inverse=True)
+        hits = np.cumsum(np.bincount(group, weights=gains, minlength=len(ascending))[::-1])
+        false = len(normal) - np.searchsorted(normal, ascending[::-1], side="left")
+        found.append(best_f1(ascending[::-1], hits, false, float(sum(lengths))))
+    return found
 
 
 def best_pa_k_f1(y_true: Labels, y_score: Scores, *, k: float) -> PrecisionRecall:
@@ -117,18 +124,8 @@ def best_pa_k_f1(y_true: Labels, y_score: Scores, *, k: float) -> PrecisionRecal
     1.0
     """
     percent = check_real(k, "k", "best_pa_k_f1", at_least=0.0, at_most=100.0)
-    parts = [_parts(y, s) for y, s in label_score_pairs(y_true, y_score, whose="best_pa_k_f1")]
-    return PrecisionRecall.over(parts, lambda some: _best(*_together(some), percent))
-
-
-def _together(parts: Sequence[tuple[list[Array], list[int], Array]]) -> tuple[list[Array], list[int], Array]:
-    if len(parts) == 1:
-        return parts[0]
-    return (
-        [scores for ranked, _, _ in parts for scores in ranked],
-        [length for _, lengths, _ in parts for length in lengths],
-        np.sort(np.concatenate([normal for _, _, normal in parts])),
-    )
+    parts = [_parts(y, s, [percent]) for y, s in label_score_pairs(y_true, y_score, whose="best_pa_k_f1")]
+    return PrecisionRecall.over(parts, lambda some: _best(some)[0])
 
 
 def pa_k_auc(y_true: Labels, y_score: Scores, *, n_steps: int = 20) -> Score:
@@ -154,11 +151,6 @@ def pa_k_auc(y_true: Labels, y_score: Scores, *, n_steps: int = 20) -> Score:
     1.0
     """
     number = check_integer(n_steps, "n_steps", "pa_k_auc", minimum=1)
-    parts = [_parts(y, s) for y, s in label_score_pairs(y_true, y_score, whose="pa_k_auc")]
     ks = np.linspace(0, 100, number + 1)
-
-    def area(some: Sequence[tuple[list[Array], list[int], Array]]) -> float:
-        together = _together(some)
-        return float(np.trapezoid([_best(*together, float(k)).f1 for k in ks], ks / 100))
-
-    return Score.over(parts, area)
+    parts = [_parts(y, s, ks.tolist()) for y, s in label_score_pairs(y_true, y_score, whose="pa_k_auc")]
+    return Score.over(parts, lambda some: float(np.trapezoid([best.f1 for best in _best(some)], ks / 100)))

@@ -8,6 +8,7 @@ alarm are missed less the later they come. Exact over all thresholds. It does no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from tisat.utils.validation import check_integer
 
 def _truth_weights(y: Flags, s: Array, events: Events, early: int, late: int) -> tuple[Array, Array]:
     """How true an alarm at a row is, and the score at which it becomes so: rows that are not true at all are left out."""
-    weights, values = [], []
+    weights, values = [np.empty(0)], [np.empty(0)]
     free = 0  # the first row behind the buffer of the event before
     for i, (start, stop) in enumerate(events.tolist()):
         after = events[i + 1][0] if i + 1 < len(events) else len(y)
@@ -59,37 +60,49 @@ def _missed(s: Array, events: Events) -> tuple[Array, Array, float]:
 def _reached(values: Array, amounts: Array, levels: Array) -> Array:
     """The sum of amounts whose value reaches each of the descending levels."""
     known = ~np.isnan(values)
-    order = np.argsort(-values[known], kind="stable")
+    order = np.argsort(-values[known])
     total = np.concatenate([[0.0], np.cumsum(amounts[known][order])])
     return np.asarray(total[np.searchsorted(-values[known][order], -levels, side="right")])
 
 
-def _area(pairs: Sequence[tuple[Flags, Array]], max_buffer: int) -> float:
-    events = [events_from_labels(y) for y, _ in pairs]
-    if not sum(map(len, events)):
+@dataclass(frozen=True)
+class _Part:
+    """What the area needs of a series."""
+
+    known: Array  # its scores that are numbers
+    missed: tuple[Array, Array, float]  # see _missed
+    true: list[tuple[Array, Array]]  # see _truth_weights: of each pair of buffers
+    n_events: int
+
+    @classmethod
+    def of(cls, y: Flags, s: Array, max_buffer: int) -> _Part:
+        events = events_from_labels(y)
+        widths = sorted({0, max_buffer})
+        true = [_truth_weights(y, s, events, early, late) for early in widths for late in widths]
+        return cls(s[~np.isnan(s)], _missed(s, events), true, len(events))
+
+
+def _area(parts: Sequence[_Part]) -> float:
+    if not sum(part.n_events for part in parts):
         return float("nan")
-    every = np.concatenate([s for _, s in pairs])
-    levels, counts = np.unique(-every[~np.isnan(every)], return_counts=True)
-    if not len(levels):
+    ascending = np.sort(np.concatenate([part.known for part in parts]))
+    if not len(ascending):
         return 0.0
-    levels, active = -levels, np.cumsum(counts)
-    changes = [_missed(s, found) for (_, s), found in zip(pairs, events, strict=True)]
-    values, steps = (np.concatenate(column) for column in zip(*((v, d) for v, d, _ in changes), strict=True))
-    missed = sum(whole for _, _, whole in changes) + _reached(values, steps, levels)
+    values, steps = (np.concatenate([part.missed[column] for part in parts]) for column in range(2))
+    true = [tuple(map(np.concatenate, zip(*each, strict=True))) for each in zip(*(p.true for p in parts), strict=True)]
+    # recall changes at these scores alone; of those between two of them, the last before a change has a precision that counts
+    changing = np.unique(np.concatenate([values, *(at for _, at in true)]))
+    above = np.searchsorted(ascending, changing[~np.isnan(changing)], side="right")
+    levels = np.unique(ascending[np.concatenate([above - 1, above[above < len(ascending)]])])[::-1]
+    active = len(ascending) - np.searchsorted(ascending, levels, side="left")
+    missed = sum(part.missed[2] for part in parts) + _reached(values, steps, levels)
     areas = []
-    for early in sorted({0, max_buffer}):
-        for late in sorted({0, max_buffer}):
-            parts = [
-                _truth_weights(y, s, found, early, late)
-                for (y, s), found in zip(pairs, events, strict=True)
-                if len(found)
-            ]
-            weights, at = (np.concatenate(column) for column in zip(*parts, strict=True))
-            true = _reached(at, weights, levels)
-            recall = np.concatenate([[0.0], true / (true + missed)])
-            precision = np.concatenate([[1.0], true / active])
-            kept = recall >= np.maximum.accumulate(recall) - 1e-12  # it may fall: the paper leaves such thresholds out
-            areas.append(float(np.trapezoid(precision[kept], recall[kept])))
+    for weights, at in true:
+        hits = _reached(at, weights, levels)
+        recall = np.concatenate([[0.0], hits / (hits + missed)])
+        precision = np.concatenate([[1.0], hits / active])
+        kept = recall >= np.maximum.accumulate(recall) - 1e-12  # it may fall: the paper leaves such thresholds out
+        areas.append(float(np.trapezoid(precision[kept], recall[kept])))
     return float(np.mean(areas))
 
 
@@ -97,7 +110,8 @@ def pate(y_true: Labels, y_score: Scores, *, max_buffer: int) -> Score:
     """PATE: the area under proximity-aware precision and recall, averaged over buffers of 0 and ``max_buffer`` before and after events.
 
     Beware: the buffer before an event rewards alarms that no operator could have understood then; and as the area is over rows, a long
-    event weighs more than ten short ones. A random baseline gets a little more than the share of anomalous rows.
+    event weighs more than ten short ones. A random baseline gets a little more than the share of anomalous rows, a constant score about 0.5: its
+    curve is a straight line from precision 1, here as in the authors' program.
 
     Parameters
     ----------
@@ -119,5 +133,5 @@ def pate(y_true: Labels, y_score: Scores, *, max_buffer: int) -> Score:
     1.0
     """
     width = check_integer(max_buffer, "max_buffer", "pate", minimum=0)
-    pairs = label_score_pairs(y_true, y_score, whose="pate")
-    return Score.over(pairs, lambda some: _area(some, width))
+    parts = [_Part.of(y, s, width) for y, s in label_score_pairs(y_true, y_score, whose="pate")]
+    return Score.over(parts, _area)

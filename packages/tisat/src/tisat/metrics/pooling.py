@@ -7,7 +7,7 @@ series that have events. It does not know what the score measures.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Self, TypeVar
@@ -17,22 +17,40 @@ import numpy as np
 from tisat.utils.types import Array
 
 _T = TypeVar("_T")
-_EACH = ContextVar("each series is measured alone, too", default=True)
+_DRAWS: ContextVar[Callable[[], Iterable[Sequence[int]]] | None] = ContextVar("draws of the series", default=None)
 
 
 @contextmanager
-def pooled_only() -> Iterator[None]:
-    """Leave out the single series of every score made inside: a draw of a bootstrap needs only what is pooled, and most of the time goes into the rest."""
-    token = _EACH.set(False)
+def drawn(draws: Callable[[], Iterable[Sequence[int]]]) -> Iterator[None]:
+    """Measure draws of the series in place of each series alone: ``per_series`` of every score made inside has one value a draw.
+
+    What a score needs of a series is then computed once, not once a draw.
+
+    Parameters
+    ----------
+    draws : callable
+        Gives the draws anew for each score: the numbers of the series in each, repeated where drawn more than once.
+
+    Examples
+    --------
+    >>> with drawn(lambda: [(0, 0), (0, 1)]):
+    ...     Score.over([2.0, 4.0], lambda some: sum(some) / len(some)).per_series
+    (2.0, 3.0)
+    """
+    token = _DRAWS.set(draws)
     try:
         yield
     finally:
-        _EACH.reset(token)
+        _DRAWS.reset(token)
 
 
-def alone(series: Sequence[_T]) -> Sequence[_T]:
-    """The series that are measured alone, too: all of them, but none inside :func:`pooled_only`."""
-    return series if _EACH.get() else ()
+def selections(series: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """What is measured beside the pooled score: each series alone, or the draws of :func:`drawn`."""
+    draws = _DRAWS.get()
+    if draws is None:
+        yield from ([one] for one in series)
+    else:
+        yield from ([series[i] for i in draw] for draw in draws())
 
 
 def mean_known(values: Sequence[float] | Array) -> float:
@@ -77,7 +95,7 @@ class Score(float):
     def over(cls, series: Sequence[_T], measure: Callable[[Sequence[_T]], float]) -> Self:
         """A score from a measure of any number of series: of all together, and of each alone."""
         pooled = measure(series)
-        return cls.of(pooled, [pooled] if len(series) == 1 else [measure([one]) for one in alone(series)])
+        return cls.of(pooled, [pooled] if len(series) == 1 else [measure(some) for some in selections(series)])
 
     @property
     def pooled(self) -> float:

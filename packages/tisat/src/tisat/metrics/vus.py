@@ -14,7 +14,8 @@ lies on both sides of an event, so an alarm before the onset is rewarded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,45 +38,49 @@ def _distances(events: Events, length: int, reach: int) -> Integers:
     return np.concatenate(rows)
 
 
-def _volume(
-    pairs: Sequence[tuple[Flags, Array]], max_buffer: int, *, version: str, thresholds: int | None, roc: bool = False
-) -> float:
-    near, offset, n_events = [], 0, 0
-    n_labels = sum(int(y.sum()) for y, _ in pairs)
-    gaps = []  # rows between an event and the next one of its series; endless before the first of a series
-    for y, s in pairs:
+@dataclass(frozen=True)
+class _Part:
+    """What a volume needs of a series."""
+
+    known: Array  # its scores that are numbers
+    rows: Integers  # (N, 3), in order of time: see _distances
+    scores: Array  # (N,), of these rows
+    gaps: Integers  # rows between an event and the one before; endless before the first
+    n_labels: int
+    n_rows: int
+
+    @classmethod
+    def of(cls, y: Flags, s: Array, max_buffer: int) -> _Part:
         events = events_from_labels(y)
         rows = _distances(events, len(y), max_buffer // 2)
-        near.append(rows + np.array([offset, 0, n_events]))
-        gaps.append(
-            np.append(len(y) + max_buffer, np.asarray(events)[1:, 0] - np.asarray(events)[:-1, 1])[: len(events)]
-        )
-        offset, n_events = offset + len(s), n_events + len(events)
-    if not n_events:
+        rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        gaps = np.append(len(y) + max_buffer, events[1:, 0] - events[:-1, 1])[: len(events)]
+        return cls(s[~np.isnan(s)], rows, s[rows[:, 0]], gaps, int(y.sum()), len(y))
+
+
+def _volume(
+    parts: Sequence[_Part], max_buffer: int, *, version: str, thresholds: int | None, roc: bool = False
+) -> float:
+    gaps = np.concatenate([part.gaps for part in parts])
+    if not len(gaps):
         return float("nan")
-    rows = np.concatenate(near)
-    scores = np.concatenate([s for _, s in pairs])
-    ordered = np.sort(-scores[~np.isnan(scores)])
-    predicted = np.searchsorted(ordered, -scores[rows[:, 0]], side="right")  # how many rows reach this one's score
-    predicted[np.isnan(scores[rows[:, 0]])] = len(scores) + 1  # NaN is never active: behind all others
-    order = np.argsort(predicted, kind="stable")
-    rows, predicted = rows[order], predicted[order]
+    steps = np.cumsum([[0, 0], *([part.n_rows, len(part.gaps)] for part in parts)], axis=0)
+    shifts = [np.array([row, 0, event]) for row, event in steps[:-1].tolist()]
+    rows = np.concatenate([part.rows + shift for part, shift in zip(parts, shifts, strict=True)])
+    scores = np.concatenate([part.scores for part in parts])
+    ordered = np.sort(-np.concatenate([part.known for part in parts]))
+    n_rows = int(steps[-1, 0])
+    order = np.argsort(-scores, kind="stable")
+    predicted = np.searchsorted(ordered, -scores[order], side="right")  # how many rows reach this one's score
+    predicted[np.isnan(scores[order])] = n_rows + 1  # NaN is never active: behind all others
     counts = _counts(ordered, predicted, thresholds)
     entered = np.searchsorted(predicted, counts, side="right")  # rows near an event that are active at each threshold
-    surface = _surface_2025 if version == "2025" else _surface_2022
-    total = 0.0
-    for hits, positives, existence in surface(rows, entered, np.concatenate(gaps), n_labels, max_buffer):
-        recall = np.minimum(hits / positives, 1.0) * existence
-        if roc:
-            negatives = len(scores) - positives
-            if not np.all(negatives > 0):
-                return float("nan")
-            false = np.concatenate([[0.0], (counts - hits) / negatives, [1.0]])
-            true = np.concatenate([[0.0], recall, [1.0]])
-            total += float(np.trapezoid(true, false))
-        else:
-            total += float((np.diff(recall, prepend=0.0) * hits / counts).sum())
-    return total / (max_buffer + 1)
+    row, distance, event = np.ascontiguousarray(rows[order].T)
+    n_labels = sum(part.n_labels for part in parts)
+    from tisat.metrics._volume import integrate  # numba is imported when a volume is first asked for
+
+    of = (n_labels, n_rows, max_buffer, int(version), int(roc))
+    return float(integrate(row, distance, event, gaps, entered, counts, *of))
 
 
 def _counts(ordered: Array, predicted: Integers, thresholds: int | None) -> Integers:
@@ -85,55 +90,10 @@ def _counts(ordered: Array, predicted: Integers, thresholds: int | None) -> Inte
     if thresholds is not None:
         ranks = np.linspace(0, len(ordered) - 1, thresholds).astype(np.int64)
         return np.unique(np.searchsorted(ordered, ordered[ranks], side="right"))
-    entering = np.unique(predicted[predicted <= len(ordered)])
+    entering = predicted[predicted <= len(ordered)]
     before = np.searchsorted(ordered, ordered[entering - 1], side="left")  # the last threshold above each
-    found = np.unique(np.concatenate([entering, before, [len(ordered)]]))
-    return found[found > 0]
-
-
-Surface = Iterator[
-    tuple[Array, Array, Array]
-]  # of each buffer, at each threshold: hits, positives, share of events found
-
-
-def _soft_labels(rows: Integers, max_buffer: int) -> Iterator[tuple[int, Flags, Array]]:
-    """For each buffer, the rows it reaches and the label of each row, at its first place in ``rows``."""
-    distance = rows[:, 1]
-    _, first, slot = np.unique(rows[:, 0], return_index=True, return_inverse=True)
-    for buffer in range(max_buffer + 1):
-        reached = distance <= buffer // 2
-        soft = np.where(reached, np.sqrt(np.maximum(1.0 - distance / max(buffer, 1), 0.0)), 0.0)
-        weights = np.zeros(len(rows))
-        weights[first] = np.minimum(np.bincount(slot, weights=soft), 1.0)  # a row near two events has two rows
-        yield buffer, reached, weights
-
-
-def _at(entered: Integers, weights: Array) -> Array:
-    """The sum of the weights that are active at each threshold."""
-    return np.concatenate([[0.0], np.cumsum(weights)])[entered]
-
-
-def _share_detected(owner: Integers, n: int, reached: Flags, entered: Integers) -> Array:
-    """The share of ``n`` events of which a row is active, at each threshold."""
-    first = np.full(n, len(owner))
-    np.minimum.at(first, owner[reached], np.flatnonzero(reached))
-    return np.searchsorted(np.sort(first), entered, side="left") / n
-
-
-def _surface_2022(rows: Integers, entered: Integers, gaps: Integers, n_labels: int, max_buffer: int) -> Surface:
-    for _, reached, weights in _soft_labels(rows, max_buffer):
-        positives = np.full(len(entered), (n_labels + float(weights.sum())) / 2)
-        yield _at(entered, weights), positives, _share_detected(rows[:, 2], len(gaps), reached, entered)
-
-
-def _surface_2025(rows: Integers, entered: Integers, gaps: Integers, n_labels: int, max_buffer: int) -> Surface:
-    inside = np.isin(rows[:, 0], rows[rows[:, 1] == 0, 0])
-    for buffer, reached, weights in _soft_labels(rows, max_buffer):
-        hits = _at(entered, weights)
-        beside = _at(entered, np.where(inside, 0.0, weights))  # buffers count where they are predicted
-        group = np.cumsum(gaps >= 2 * (buffer // 2)) - 1  # events whose buffers share no row
-        existence = _share_detected(group[rows[:, 2]], int(group[-1]) + 1, reached, entered)
-        yield hits, n_labels + beside / 2, existence
+    found = np.sort(np.concatenate([entering, before, [len(ordered)]]))
+    return found[np.diff(found, prepend=0) > 0]
 
 
 def _checked(version: object, max_buffer: object, thresholds: object, whose: str) -> tuple[str, int, int | None]:
@@ -174,8 +134,8 @@ def vus_roc(
     0.75
     """
     name, width, number = _checked(version, max_buffer, thresholds, "vus_roc")
-    pairs = label_score_pairs(y_true, y_score, whose="vus_roc")
-    return Score.over(pairs, lambda some: _volume(some, width, version=name, thresholds=number, roc=True))
+    parts = [_Part.of(y, s, width) for y, s in label_score_pairs(y_true, y_score, whose="vus_roc")]
+    return Score.over(parts, lambda some: _volume(some, width, version=name, thresholds=number, roc=True))
 
 
 def vus_pr(
@@ -210,5 +170,5 @@ def vus_pr(
     1.0
     """
     name, width, number = _checked(version, max_buffer, thresholds, "vus_pr")
-    pairs = label_score_pairs(y_true, y_score, whose="vus_pr")
-    return Score.over(pairs, lambda some: _volume(some, width, version=name, thresholds=number))
+    parts = [_Part.of(y, s, width) for y, s in label_score_pairs(y_true, y_score, whose="vus_pr")]
+    return Score.over(parts, lambda some: _volume(some, width, version=name, thresholds=number))

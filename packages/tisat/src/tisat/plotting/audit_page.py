@@ -1,6 +1,6 @@
 """The audit as a page: the answer in words, where alarms went right and wrong, every score beside its baseline score, the curve, the sweep.
 
-Several sets of scores stand side by side, with intervals; as a page, and as tables for a paper or a spreadsheet. It lays out what
+Several sets of scores stand side by side, with intervals. It lays out what
 :func:`tisat.metrics.audit` and :func:`tisat.metrics.comparison.compare` found and computes nothing.
 """
 
@@ -12,15 +12,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tisat.metrics.audit import Audit
-from tisat.metrics.comparison import Comparison
+from tisat.metrics.comparison import PAIRS, Comparison
+from tisat.metrics.statistics import fewest_units
+from tisat.plotting.audit_tables import PAIRED, audit_layout, threshold_words
 from tisat.plotting.charts import Group, Mark, curves, lanes, line, panel, places, span, thinned
 from tisat.plotting.page import Dot, Dots, Item, Key, Section, Table, render_page
 from tisat.plotting.phrases import curve_group, terms_of
-from tisat.utils.tables import DASH, Layout, csv_text
+from tisat.utils.tables import DASH
 from tisat.utils.types import Array
 
 TIMELINES = 6  # series drawn
 LISTED = 200  # rows of a list on the page
+STANDINGS = {1: "better than every trivial baseline", 0: "not told apart from it", -1: "worse than it"}
 
 
 def _timelines(audit: Audit, names: Sequence[str], scores: Sequence[Array]) -> list[Item]:
@@ -64,13 +67,15 @@ def _timeline(audit: Audit, name: str, scores: Array) -> Group:
 def _score_dots(audit: Audit) -> Dots:
     rows = [
         Dot(row.name, row.pooled, baseline_score=row.baseline_score)
+        if row.interval is None
+        else Dot(row.name, row.pooled, baseline_score=row.baseline_score, low=row.interval.low, high=row.interval.high)
         for row in audit.evaluation.rows
         if np.isfinite(row.pooled)
     ]
     return Dots(
         "Every score beside what the best trivial baseline gets under it",
         rows,
-        caption="Dot: these scores. Grey bar: the best trivial baseline. What counts is the distance to the bar, not the height.",
+        caption="Dot: these scores, with their 95 % interval over events. Grey bar: the best trivial baseline. What counts is the distance to the bar, not the height.",
     )
 
 
@@ -106,7 +111,9 @@ def _answer(audit: Audit) -> str:
     n_found, false = len(audit.events) - len(audit.missed), len(audit.false_alarms)
     baseline_score = evaluation.curve.baselines.best
     spd = float(evaluation.spd)
-    worth = "better than every trivial baseline" if spd > baseline_score else "no better than a trivial baseline"
+    row = evaluation["SPD"]
+    few = row.interval is not None and evaluation.n_events < fewest_units()
+    worth = STANDINGS[row.standing] + (f", as always with fewer than {fewest_units()} events" if few else "")
     how = "chosen with the labels" if audit.threshold_source == "oracle" else audit.threshold_source
     return (
         f"{n_found} of {len(audit.events)} events found, {false} false alarm{'s' * (false != 1)} at threshold {audit.threshold:.4g} ({how}). "
@@ -145,6 +152,11 @@ def _lists(audit: Audit) -> list[Item]:
     return content
 
 
+def _words(*names: str) -> Table:
+    """The terms of a table with what they mean, below it: beside it they would hide its last columns."""
+    return Table(("term", "what it means"), list(terms_of(*names)))
+
+
 def audit_page(audit: Audit, *, names: Sequence[str], scores: Sequence[Array], command: str = "") -> str:
     """The page as text: self-contained HTML.
 
@@ -157,13 +169,25 @@ def audit_page(audit: Audit, *, names: Sequence[str], scores: Sequence[Array], c
         Printed at the foot.
     """
     evaluation = audit.evaluation
-    rows = [(r.name, r.pooled, r.per_series_mean, r.baseline_score, r.corrected, r.baseline) for r in evaluation.rows]
+    rows = [
+        (r.name, r.pooled, DASH if r.interval is None else r.interval.ends, r.per_series_mean, r.baseline_score, r.corrected, r.baseline)
+        for r in evaluation.rows
+    ]  # fmt: skip
     table = Table(
-        ("score", "pooled", "per-series mean", "baseline score", "chance-corrected", "best trivial baseline"),
+        (
+            "score",
+            "pooled",
+            "95 % interval",
+            "per-series mean",
+            "baseline score",
+            "chance-corrected",
+            "best trivial baseline",
+        ),
         rows,
         strong=(0,),
-        terms=terms_of("SPD", "baseline score", "chance-corrected", "oracle", "pooled", "per-series mean", "delta_max"),
+        caption=threshold_words([audit]),
     )
+    words = _words("SPD", "baseline score", "chance-corrected", "oracle", "pooled", "per-series mean", "interval", "delta_max")  # fmt: skip
     baselines = Dots(
         f"SPD of each trivial baseline on these labels, delta_max {evaluation.curve.delta_max}",
         [
@@ -205,7 +229,7 @@ def audit_page(audit: Audit, *, names: Sequence[str], scores: Sequence[Array], c
             f"What happened at threshold {audit.threshold:.6g} ({audit.threshold_source})",
             _timelines(audit, names, scores),
         ),
-        Section("What the scores are worth", [_score_dots(audit), table]),
+        Section("What the scores are worth", [_score_dots(audit), table, words]),
         Section("Precision against delay", [curve, baselines]),
         Section("How SPD moves with delta_max", [_sweep(audit), sweep]),
     ]
@@ -229,56 +253,6 @@ def audit_page(audit: Audit, *, names: Sequence[str], scores: Sequence[Array], c
 # ---------------------------------------------------------------------------------------------- several sets of scores
 
 
-def _three(value: float) -> str:
-    return DASH if math.isnan(value) else f"{value:.3f}"
-
-
-def audit_layout(audits: Mapping[str, Audit], comparison: Comparison) -> Layout:
-    """One row for each score, one column for each set of scores, the best trivial baseline at the end; the best of a row is not marked: intervals say what differs."""
-    first = next(iter(audits.values())).evaluation
-    rows = []
-    for row in first.rows:
-        cells = [row.name]
-        for name, audit in audits.items():
-            cell = _three(audit.evaluation[row.name].pooled)
-            interval = comparison.intervals.get(row.name, {}).get(name)
-            cells.append(cell if interval is None else f"{cell} [{interval.low:.3f}, {interval.high:.3f}]")
-        rows.append([*cells, _three(row.baseline_score), row.baseline])
-    caption = (
-        f"{first.n_series} series, {first.n_rows:,} rows, {first.n_events} events, delta_max {first.curve.delta_max}; pooled. In brackets: 95 % "
-        "bootstrap intervals over events. Oracle: the threshold was chosen with the labels. Baseline score: what the best trivial baseline gets on the same labels."
-    )
-    columns = [("", "score"), *(("", name) for name in audits), ("", "baseline score"), ("", "best trivial baseline")]
-    return Layout("Scores beside their baseline scores", columns, rows, caption)
-
-
-def audit_csv(audits: Mapping[str, Audit], comparison: Comparison) -> str:
-    """A long table in full precision: one row for each score and set of scores."""
-    rows = []
-    for name, audit in audits.items():
-        for r in audit.evaluation.rows:
-            found = comparison.intervals.get(r.name, {}).get(name)
-            ends = ("", "") if found is None else (found.low, found.high)
-            rows.append(
-                (name, r.name, r.pooled, r.per_series_mean, r.baseline_score, r.baseline, r.corrected, *ends, r.warning)
-            )
-    return csv_text(
-        (
-            "scores of",
-            "score",
-            "pooled",
-            "per_series_mean",
-            "baseline score",
-            "best_baseline",
-            "corrected",
-            "low",
-            "high",
-            "beware",
-        ),
-        rows,
-    )
-
-
 def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, command: str = "") -> str:
     """Several sets of scores side by side, as self-contained HTML."""
     layout = audit_layout(audits, comparison)
@@ -286,8 +260,18 @@ def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, comm
     intervals = Table(
         ("score", "scores of", "value", "low", "high"),
         comparison.rows(),
-        caption="95 % bootstrap intervals over events.",
+        caption=f"95 % intervals over events: Student's t with the standard error of a bootstrap. {threshold_words(list(audits.values()))}",
     )
+    pairs = [
+        Table(
+            ("score", "first", "second", "first less second", "low", "high", "p"),
+            [
+                (d.score, d.first, d.second, d.interval.value, d.interval.low, d.interval.high, d.p)
+                for d in comparison.differences
+            ],
+            caption=PAIRED,
+        )
+    ] * (len(audits) > PAIRS)  # of fewer, each pair has its sentence
     beware = Table(("score", "beware"), [(row.name, row.warning) for row in first.rows if row.warning])
     dots = [
         Dots(
@@ -301,15 +285,11 @@ def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, comm
         for row in first.rows
         if math.isfinite(row.pooled)
     ]  # fmt: skip
-    marked = Table(
-        layout.headers,
-        layout.rows,
-        caption=layout.caption,
-        terms=terms_of("SPD", "baseline score", "oracle", "pooled", "interval", "delta_max"),
-    )
+    table = Table(layout.headers, layout.rows, caption=layout.caption)
+    words = _words("SPD", "baseline score", "oracle", "pooled", "interval", "delta_max")
     sections = [
-        Section("Side by side", [*dots, marked]),
-        Section("How sure", [intervals]),
+        Section("Side by side", [*dots, table, words]),
+        Section("How sure", [intervals, *pairs]),
         Section("Before you quote one of them", [beware]),
         *(Section(f"{name} in words", list(audit.verdict)) for name, audit in audits.items()),
     ]
