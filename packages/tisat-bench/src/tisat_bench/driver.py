@@ -1,11 +1,12 @@
 """The driver: an experiment's tasks that are not in the store yet go to an engine, and every outcome into the store.
 
-It resumes by itself: what the store holds is not run again. It does not know what the scores are good for.
+It resumes by itself: what the store holds is not run again, and a network's training continues after its last epoch. It does not know what the scores are good for.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,10 +23,12 @@ class TaskJob:
     """Fit and score a task with the series of its data set: a job for the engines of :mod:`tisat.batch.engines`."""
 
     sources: Mapping[str, Source]
+    store: Store | None = None  # keeps the checkpoints of networks
 
     def __call__(self, task: Task) -> Outcome:
         """The outcome of a task; what it raises is a failed row."""
-        return run_from(task, self.sources[task.dataset])
+        checkpoint = None if self.store is None else self.store.checkpoint(task)
+        return run_from(task, self.sources[task.dataset], checkpoint=checkpoint)
 
     def lost(self, task: Task, why: str) -> Outcome:
         """The row of a task whose worker did not live to write one."""
@@ -133,14 +136,18 @@ def drive(
             progress.running[task.id] = task
             watch(progress)
 
+        waiting = Counter(task.training_id for task in missing)
         try:
-            for outcome in engine.each(TaskJob(dict(sources)), missing, started=started):
+            for outcome in engine.each(TaskJob(dict(sources), store), missing, started=started):
                 store.put(outcome)
                 progress.running.pop(outcome.task.id, None)
-                if outcome.failed:
+                if outcome.failed:  # its checkpoint stays: it may have been given up in the middle of its training
                     progress.failed.append(outcome)
                 else:
                     progress.done += 1
+                    waiting[outcome.task.training_id] -= 1
+                    if not waiting[outcome.task.training_id]:
+                        store.checkpoint(outcome.task).unlink(missing_ok=True)
                 watch(progress)
         except KeyboardInterrupt:
             progress.interrupted = True

@@ -73,8 +73,10 @@ class Experiment:
         names = list(only)
         for name in names:
             if not any(name in (system.name, system.detector) for system in self.systems):
-                known = ", ".join(system.name for system in self.systems)
-                raise ParameterError(f"The experiment {self.name!r} must have a system {name!r}. It has {known}.")
+                known = [system.name for system in self.systems]
+                raise ParameterError(
+                    f"The experiment {self.name!r} must have a system {name!r}. It has {', '.join(known)}.{meant(name, known)}"
+                )
         return replace(self, systems=tuple(s for s in self.systems if s.name in names or s.detector in names))
 
     @cached_property
@@ -140,6 +142,14 @@ def _read(path: Path) -> JsonDict:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"The experiment file {str(path)!r} must be a TOML file. {error}.") from None
+
+
+def _tables(document: JsonMap, name: str, where: str) -> list[JsonDict]:
+    """The tables ``[[name]]`` of an experiment file."""
+    tables: object = document.get(name, [])
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        raise ParameterError(f"Each '{name}' in {where} must begin with [[{name}]], in double brackets.")
+    return tables
 
 
 def _refuse_unknown(found: JsonMap, known: set[str], where: str) -> None:
@@ -225,7 +235,7 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
     sources: dict[str, Source] = {}
     entities: dict[str, tuple[str, ...] | None] = {}
     titles: dict[str, str] = {}
-    for entry in document.get("data", []):
+    for entry in _tables(document, "data", where):
         _refuse_unknown(
             entry, {"name", "title", "entities", "telemetry_only", "path", "train", "label"}, f"a data set in {where}"
         )
@@ -235,10 +245,13 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
         sources[name] = source
         entities[name] = tuple(entry["entities"]) if "entities" in entry else None
         titles |= {name: str(entry["title"])} if "title" in entry else {}
-    systems = tuple(_system(entry, seeds, file.parent, where) for entry in document.get("system", []))
+    systems = tuple(_system(entry, seeds, file.parent, where) for entry in _tables(document, "system", where))
     names = [system.name for system in systems]
     if len(set(names)) != len(names):
-        raise ParameterError(f"The systems in {where} must have distinct names. Got {', '.join(names)}.")
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ParameterError(
+            f'The systems in {where} must have distinct names. Got {twice!r} twice; give one of them another name = "...".'
+        )
     for system in systems:
         for dataset in (*(system.data or ()), *system.entities):
             if dataset not in sources and not (shared and dataset in SOURCES):
@@ -258,7 +271,7 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
         sources=sources,
         entities=entities,
         systems=systems,
-        reference=str(document.get("reference", names[0] if names else "")),
+        reference=check_choice(document.get("reference", names[0]), "reference", where, choices=names) if names else "",
         note=str(document.get("note", "")),
         printed=read_printed(file.parent / str(document["printed"])) if "printed" in document else None,
         titles=titles,

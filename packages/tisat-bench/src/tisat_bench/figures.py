@@ -17,6 +17,7 @@ from tisat.metrics import Baselines, baselines, best_adjusted_f1, best_random_gu
 from tisat.metrics.statistics import Interval, interval_of, resampled_means, resampling_weights
 from tisat.utils.types import Array, Flags
 from tisat_bench.evaluation import Results, Run, normal_unit
+from tisat_bench.task import SCORES
 
 Seeds = tuple[list[float], Array, list[float], Array]  # pooled SPD of each seed, resampled; the same of the mean
 
@@ -44,8 +45,8 @@ class Figure:
     baseline_mean: float
     corrected: float  # (pooled - baseline score) / (1 - baseline score)
     corrected_mean: float
-    seconds: float  # fit and score, all entities, one thread, mean over seeds
-    megabytes: float  # most memory of any task's process
+    seconds: float  # fit and score, all entities, one thread, mean over seeds; NaN of scores computed elsewhere
+    megabytes: float  # most memory of any task's process; NaN likewise
     steps: int  # gradient steps of one model, median over entities; 0 where there is no network
     failed: int  # tasks
     epochs: int = 0  # of one model, of all stages, median over entities; 0 where not recorded
@@ -190,6 +191,7 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
             if not runs:
                 continue
             tasks = [[evaluation.rows[run.done[entity]] for entity in entities] for run in runs]
+            unknown = math.nan if system.detector == SCORES else 0.0  # what making the scores has cost
             for rule, delta in cells:
                 key = (entities, rule, delta)
                 if key not in baselines:
@@ -213,10 +215,11 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
                         baseline_mean=baseline_mean,
                         corrected=chance_corrected(whole.value, baseline_score),
                         corrected_mean=chance_corrected(mean.value, baseline_mean),
-                        seconds=float(
+                        seconds=unknown
+                        + float(
                             np.mean([sum(row["fit_seconds"] + row["score_seconds"] for row in one) for one in tasks])
                         ),
-                        megabytes=max(row["peak_bytes"] for one in tasks for row in one) / 1e6,
+                        megabytes=unknown + max(row["peak_bytes"] for one in tasks for row in one) / 1e6,
                         steps=int(np.median([row.get("steps") or 0 for one in tasks for row in one])),
                         failed=sum(len(run.failed) for run in evaluation.runs[system.name, dataset]),
                         epochs=int(np.median([row.get("epochs") or 0 for one in tasks for row in one])),

@@ -167,7 +167,7 @@ def cost_group(frozen: Frozen, *, rule: str, delta_max: int) -> Group:
     datasets = list(frozen.about["data"])
     by_system: dict[str, list[Figure]] = {}
     for f in frozen.figures:
-        if f.rule == rule and f.delta_max == delta_max and f.entities == f.of:
+        if f.rule == rule and f.delta_max == delta_max and f.entities == f.of and not math.isnan(f.seconds):
             by_system.setdefault(f.system, []).append(f)
     complete = {name: many for name, many in by_system.items() if len(many) == len(datasets) and name != GUESS}
     kinds = {REFERENCE: frozen.about["reference"], OURS: "ours", OTHERS: "others"}

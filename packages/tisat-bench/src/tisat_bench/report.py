@@ -9,6 +9,7 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
+from tisat.metrics.statistics import fewest_units
 from tisat.persistence.model_file import write_bytes
 from tisat.plotting.charts import Group
 from tisat.plotting.page import Block, Item, Key, Picture, Section, Table, render_page
@@ -83,6 +84,8 @@ def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
             "Dot: pooled SPD, the best on top. Bar in its colour: the 95 % interval over entities. Small tick: the per-entity mean. Grey bar: the best trivial baseline under the "
             f"same rule. Hollow: fewer entities. Red: {frozen.about['reference']}, which the others are compared with; blue: marked as ours; grey: the others."
         )
+        if any(figure.entities < fewest_units() for figure in frozen.figures):
+            how += f" Of fewer than {fewest_units()} entities the bar is too narrow."
         sections.append(Section(f"Every system under: {rule_title(rule)}", [how, *dots] if rule == rules[0] else dots))
     pictures: list[Item] = []
     for rule in rules if frozen.entities else ():

@@ -1,7 +1,7 @@
 """Results on disk: one log of rows that only grows, and one file of arrays a task.
 
 The arrays are written first, whole or not at all, then the row is appended in one write and flushed; the row is what makes
-a result exist. Killed at any moment, a store loses the task in flight and nothing else: a half-written last line is
+a result exist. Killed at any moment, a store loses the task in flight (of a network, the epoch in flight) and nothing else: a half-written last line is
 skipped by readers and closed by the next writer. One writer at a time, held by a lock that dies with its process; readers need none.
 A later row of the same task replaces an earlier one in what is read, but both stay in the log. Nothing here is a pickle.
 """
@@ -25,10 +25,12 @@ from tisat.errors import InputError
 from tisat.persistence.model_file import write_bytes
 from tisat.utils.locking import locked
 from tisat.utils.types import Array, JsonDict
+from tisat_bench.task import Task
 from tisat_bench.task_run import Outcome
 
 LOG = "rows.jsonl"
 ARRAYS = "scores"
+CHECKPOINTS = "checkpoints"
 LOCK = "lock"
 NUMBERS = ("fit_seconds", "score_seconds", "peak_bytes")  # of a row that is done
 IDENTIFIER = re.compile(r"[0-9a-f]{16}")
@@ -117,6 +119,10 @@ class Store:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+    def checkpoint(self, task: Task) -> Path:
+        """The file that keeps the training of a task's network while it lasts."""
+        return self.folder / CHECKPOINTS / f"{task.training_id}.tisat"
 
     def rows(self) -> dict[str, JsonDict]:
         """The latest row of every task, by its hash, in the order of the log."""

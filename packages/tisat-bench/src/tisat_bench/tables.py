@@ -13,7 +13,7 @@ import numpy as np
 
 from tisat.alarms.rules import RULES
 from tisat.errors import InputError
-from tisat.metrics.statistics import Ranks, mean_ranks
+from tisat.metrics.statistics import Ranks, fewest_units, mean_ranks
 from tisat.utils.tables import DASH, Layout, best_cells, percent, signed
 from tisat_bench.captions import FEWER, caption, data_sentence, rule_title, rule_with_options
 from tisat_bench.evaluation import BASELINE_DRAWS
@@ -88,8 +88,8 @@ def corrected_table(frozen: Frozen) -> Layout:
     return grid.layout("Chance-corrected SPD under each alarm rule", rows, below)
 
 
-def _with_interval(value: float, low: float, high: float) -> str:
-    claim = FEWER if math.isfinite(low) and (low > 0 or high < 0) else ""
+def _with_interval(value: float, low: float, high: float, *, entities: int) -> str:
+    claim = FEWER if entities >= fewest_units() and (low > 0 or high < 0) else ""
     return f"{signed(value)} [{signed(low)}, {signed(high)}]{claim}"
 
 
@@ -125,8 +125,15 @@ def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, below:
         d = cells.get((system, dataset))
         if d is None:
             return [DASH, DASH]
-        return [_with_interval(d.pooled, d.pooled_low, d.pooled_high), _with_interval(d.mean, d.mean_low, d.mean_high)]
+        n = d.entities
+        return [
+            _with_interval(d.pooled, d.pooled_low, d.pooled_high, entities=n),
+            _with_interval(d.mean, d.mean_low, d.mean_high, entities=n),
+        ]
 
+    least = fewest_units()
+    few = f" Of fewer than {least} entities no difference is claimed, and the interval is too narrow."
+    below += few if any(d.entities < least for d in shown) else ""
     return grid.layout(title, grid.rows(cells_of), f"{below} {data_sentence(frozen)}")
 
 
@@ -202,7 +209,8 @@ def cost_table(frozen: Frozen) -> Layout:
         if f is None:
             return [DASH] * 3
         epochs = f" ({f.epochs})" if f.epochs else ""
-        return [f"{f.steps:,}{epochs}" if f.steps else DASH, f"{f.seconds:.0f}{fewer(f)}", f"{f.megabytes:.0f}"]
+        cost = [DASH] * 2 if math.isnan(f.seconds) else [f"{f.seconds:.0f}{fewer(f)}", f"{f.megabytes:.0f}"]
+        return [f"{f.steps:,}{epochs}" if f.steps else DASH, *cost]
 
     def set_to(system: str) -> str:
         settings = ", ".join(f"{name} {value}" for name, value in systems[system]["params"].items())
@@ -231,7 +239,8 @@ def tables_of(frozen: Frozen) -> list[Layout]:
         return [*(rule_differences_table(frozen, rule=rule) for rule in rules if rule != "threshold")]
     tables: list[Layout | None] = [spd_table(frozen, rule=rule) for rule in rules]
     tables.append(corrected_table(frozen))
-    tables += [differences_table(frozen, rule=rule) for rule in rules]
+    compared = {d.rule for d in frozen.differences}
+    tables += [differences_table(frozen, rule=rule) for rule in rules if rule in compared]
     tables += [ranks_table(frozen, rule=rule) for rule in rules]
     tables.append(cost_table(frozen))
     return [table for table in tables if table is not None]

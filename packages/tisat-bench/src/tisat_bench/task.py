@@ -7,11 +7,13 @@ the same scores on the same machine. This module does not know how a task is run
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +22,7 @@ from tisat import __version__, registry
 from tisat.alarms.rules import make_rule
 from tisat.errors import InputError, ParameterError
 from tisat.series import Series
+from tisat.utils.near_names import meant
 from tisat.utils.types import JsonDict, JsonMap
 from tisat_bench.external_scores import checksum
 
@@ -89,6 +92,7 @@ class Task:
     fingerprint: str  # of the data
     version: str = __version__  # of the package
     pooled: tuple[str, ...] = ()  # entities one model is trained on together; none: on its own entity alone
+    code: str = ""  # a hash of the file that defines a detector of your own; none for those of the package
 
     @cached_property
     def id(self) -> str:
@@ -99,8 +103,9 @@ class Task:
         """The fields as JSON can say them."""
         document = {one.name: getattr(self, one.name) for one in fields(self)}
         document |= {"params": dict(self.params), "evidence": dict(self.evidence)}
-        if not self.pooled:  # as before there were pooled tasks: their hashes stay
-            del document["pooled"]
+        for later in ("pooled", "code"):  # as before there were such tasks: the hashes of others stay
+            if not document[later]:
+                del document[later]
         return document
 
     @classmethod
@@ -114,6 +119,14 @@ class Task:
             return cls(**entries)
         except (KeyError, TypeError) as error:
             raise InputError(f"A task must have the fields of tisat_bench.task.Task. It does not: {error}.") from None
+
+    @cached_property
+    def training_id(self) -> str:
+        """The hash of what is trained: the same for every entity of one pooled model."""
+        if not self.pooled:
+            return self.id
+        shared = {name: value for name, value in self.to_json().items() if name not in ("entity", "fingerprint")}
+        return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:HASH_DIGITS]
 
     def build(self) -> Any:
         """The detector, not fitted."""
@@ -137,6 +150,24 @@ def build(detector: str, params: Options, seed: int | None) -> Any:
     if seed is not None:
         given[SEED_NAME] = seed
     return cls(**given)
+
+
+def code_of(detector: str) -> str:
+    """A hash of the file that defines a detector of your own, which may change between two runs; empty for those of the package.
+
+    Examples
+    --------
+    >>> code_of("pca")
+    ''
+    """
+    cls = registry.resolve(detector)
+    if cls.__module__.partition(".")[0] == registry.__name__.partition(".")[0]:
+        return ""
+    try:
+        source = Path(inspect.getfile(cls)).read_bytes()
+    except (TypeError, OSError):  # typed in, not written in a file
+        return ""
+    return hashlib.sha256(source).hexdigest()[:HASH_DIGITS]
 
 
 SCORES = "scores"  # what a task calls its detector where the scores were computed elsewhere
@@ -187,7 +218,7 @@ def make_task(
     unknown = [name for name in params_given if name not in params_known]
     if unknown:
         raise ParameterError(
-            f"The detector {detector!r} must have parameters among {', '.join(params_known)}. Got {unknown[0]!r} instead."
+            f"The detector {detector!r} must have parameters among {', '.join(params_known)}. Got {unknown[0]!r} instead.{meant(unknown[0], params_known)}"
         )
     made = cls(**params_given)
     full = {name: getattr(made, name) for name in made.get_params(deep=False) if name != SEED_NAME}
@@ -201,4 +232,5 @@ def make_task(
         evidence=rule,
         fingerprint=fingerprint,
         pooled=tuple(pooled),
+        code=code_of(detector),
     )

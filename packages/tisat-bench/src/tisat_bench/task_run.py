@@ -16,8 +16,9 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ import numpy as np
 from tisat.alarms.rules import make_rule
 from tisat.batch.threads import one_thread
 from tisat.detectors import adapt
-from tisat.errors import InputError
+from tisat.errors import ArtefactError, InputError
 from tisat.series import Series
 from tisat.utils.types import Array, JsonDict
 from tisat_bench.external_scores import checksum, read_given
@@ -100,22 +101,40 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
+def _resumed(fit: Callable[..., Any], checkpoint: Path) -> tuple[Any, float]:
+    """A network whose training continues from its checkpoint, if there is a whole one, and the seconds of all its training."""
+    started = time.perf_counter()
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        fitted = fit(checkpoint=checkpoint, resume=True)
+    except ArtefactError:  # damaged, or of data that have changed since: it is ours, and training starts over
+        checkpoint.unlink()
+        fitted = fit(checkpoint=checkpoint)
+    return fitted, max(time.perf_counter() - started, fitted.training_seconds_)
+
+
 @lru_cache(maxsize=1)
 def _fitted_together(
-    detector: str, params: Options, seed: int | None, source: Source, entities: tuple[str, ...]
+    detector: str,
+    params: Options,
+    seed: int | None,
+    source: Source,
+    entities: tuple[str, ...],
+    checkpoint: Path | None,
 ) -> tuple[Any, float]:
     """One model for all entities of a data set, and the seconds it took.
 
     The last one is kept for its next entity.
     """
     started = time.perf_counter()
-    fitted = build(detector, params, seed).fit_together(
-        [series.without_labels() for series in source.training(entities)]
-    )
-    return fitted, time.perf_counter() - started
+    training = [series.without_labels() for series in source.training(entities)]
+    fit = partial(build(detector, params, seed).fit_together, training)
+    return (fit(), time.perf_counter() - started) if checkpoint is None else _resumed(fit, checkpoint)
 
 
-def _compute(task: Task, train: Series, test: Series, source: Source | None) -> tuple[JsonDict, dict[str, Array]]:
+def _compute(
+    task: Task, train: Series, test: Series, source: Source | None, checkpoint: Path | None
+) -> tuple[JsonDict, dict[str, Array]]:
     seen = fingerprint(train, test)
     if seen != task.fingerprint:
         raise InputError(
@@ -125,17 +144,23 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
         return _external_scores(task, train, test)
     detector = task.build()  # imports what it needs, so that it can be told to use one thread
     with one_thread():
-        together = 0.0  # seconds, shared by all entities of a pooled model
+        trained = 0.0  # seconds; of a pooled model, this entity's share
         if task.pooled:
             if source is None or not hasattr(detector, "fit_together"):
                 raise InputError(f"A pooled task must have a neural detector and its source. {task} has not.")
-            shared, together = _fitted_together(task.detector, task.params, task.seed, source, task.pooled)
+            shared, together = _fitted_together(task.detector, task.params, task.seed, source, task.pooled, checkpoint)
+            trained = together / len(task.pooled)
             started = time.perf_counter()
             detector = adapt(shared, train.without_labels())
         else:
             started = time.perf_counter()
             # Every row is for the model, and normal points are its own; but a detector that learns from unseen rows is fitted as users fit it.
-            detector.fit(train.without_labels(), holdout=None if detector.traits.learns_unseen else 0.0)
+            fit = partial(detector.fit, train.without_labels(), holdout=None if detector.traits.learns_unseen else 0.0)
+            if checkpoint is None or not hasattr(detector, "fit_together"):
+                fit()
+            else:
+                _, trained = _resumed(fit, checkpoint)
+                started = time.perf_counter()
         fitted = time.perf_counter()
         points = detector.points(test.without_labels())
         scores = detector.aggregate(points)
@@ -157,7 +182,7 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
         end = time.perf_counter()
     row = {
         "status": "done",
-        "fit_seconds": fitted - started + together / max(1, len(task.pooled)),
+        "fit_seconds": fitted - started + trained,
         "steps": getattr(detector, "steps_", None),
         "epochs": len(getattr(detector, "history_", ())) + len(getattr(detector, "pretraining_", ())),
         "score_seconds": scored - fitted,
@@ -186,15 +211,17 @@ def _external_scores(task: Task, train: Series, test: Series) -> tuple[JsonDict,
     return row, {"scores": scores, "normal": normal, rule.name: rule.evidence(scores[:, None])}
 
 
-def run_from(task: Task, source: Source) -> Outcome:
+def run_from(task: Task, source: Source, *, checkpoint: Path | None = None) -> Outcome:
     """:func:`run_task` with the series of a source.
 
     A pooled task needs those of other entities too.
     """
-    return run_task(task, *source.pair(task.entity), source=source)
+    return run_task(task, *source.pair(task.entity), source=source, checkpoint=checkpoint)
 
 
-def run_task(task: Task, train: Series, test: Series, *, source: Source | None = None) -> Outcome:
+def run_task(
+    task: Task, train: Series, test: Series, *, source: Source | None = None, checkpoint: Path | None = None
+) -> Outcome:
     """Fit, score, and say what it cost.
 
     An exception becomes a row with its reason and a command that repeats it.
@@ -206,6 +233,8 @@ def run_task(task: Task, train: Series, test: Series, *, source: Source | None =
         Of the task's entity. Labels are dropped before the detector sees them.
     source : Source, optional
         Where the training series of the other entities are, for a pooled task.
+    checkpoint : path, optional
+        Where a network's training is kept after every epoch, and continues from.
 
     Examples
     --------
@@ -222,7 +251,7 @@ def run_task(task: Task, train: Series, test: Series, *, source: Source | None =
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            row, arrays = _compute(task, train, test, source)
+            row, arrays = _compute(task, train, test, source, checkpoint)
         except Exception as error:  # the only place that may: a failure is a row
             row = _failed(task, f"{type(error).__name__}: {error}", traceback.format_exc())
     said = sorted({f"{one.category.__name__}: {one.message}" for one in caught})

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tisat import registry
 from tisat.batch.engines import Inline
 from tisat_bench.driver import drive
 from tisat_bench.evaluation import Results
@@ -47,3 +49,21 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Frozen, Results]:
     assert not progress.failed
     evaluation = Results(plan, store)
     return gather(evaluation), evaluation
+
+
+@pytest.fixture
+def own_detector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file of a detector of one's own, registered as "mine"."""
+    file = tmp_path / "mine_of_a_test.py"
+    file.write_text(
+        "import numpy as np\n"
+        "from tisat import Detector\n\nSIGN = 1.0\n\n\n"
+        "class Mine(Detector):\n"
+        "    def _fit(self, parts):\n        self.mean_ = parts[0].mean(axis=0)\n\n"
+        "    def _points(self, part):\n        return SIGN * np.abs(part - self.mean_)[:, :1]\n\n"
+        "    def _context(self):\n        return 0\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(registry.DETECTORS, "mine", "mine_of_a_test:Mine")
+    yield file
+    sys.modules.pop("mine_of_a_test", None)

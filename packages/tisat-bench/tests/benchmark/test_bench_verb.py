@@ -50,10 +50,26 @@ def test_a_run_does_what_is_missing_and_nothing_twice(tmp_path):
     assert "2 tasks, 0 to run" in tisat(*words).err
 
 
+def test_a_store_without_results_is_refused_and_tasks_without_one_are_counted(tmp_path):
+    few = tmp_path / "few.toml"
+    few.write_text(SMOKE.read_text().replace('name = "plants"', 'name = "plants"\nentities = ["plant-0"]'))
+    words = ("bench", few, "--store", tmp_path / "s")
+    refused = tisat(*words, "--no-run")
+    assert refused.out == ""
+    assert "must hold results of the experiment. Got none of its 4 tasks; run it without --no-run" in refused.error
+    ran = tisat(*words, "--only", "Random Guess", "--engine", "inline")
+    assert "Difference to" not in ran.out, "the reference is not among them: a head over nothing"
+    some = tisat(*words, "--no-run")
+    assert (some.code, some.error) == (0, "")
+    assert "2 of 4 tasks have no result in" in some.err
+    assert "have no result" not in tisat(*words, "--no-run", "--only", "Random Guess").err
+
+
 @pytest.mark.parametrize(
     ("words", "must"),
     [
         ((), "must be an experiment file"),
+        (("tsb-ad",), "must be tsb-ad-m or tsb-ad-u. Got 'tsb-ad' instead"),
         (("--task", "nonsense"), "must be the JSON of a task"),
         ((SMOKE, "--engine", "steam"), "must be one of local, inline, ray. Got 'steam'"),
         ((SMOKE, "--engine", "ray", "--jobs", "0"), "'jobs' parameter of Cluster must be an integer >= 1"),

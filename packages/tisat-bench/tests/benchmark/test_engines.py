@@ -16,6 +16,7 @@ from tisat.batch.process_engine import Local, _Worker
 from tisat.errors import ParameterError
 from tisat_bench.driver import TaskJob, drive, pending
 from tisat_bench.store import Store
+from tisat_bench.task import fingerprint, make_task
 from tisat_bench.task_run import run_task
 
 
@@ -151,3 +152,53 @@ def test_rows_say_what_a_task_cost(task_of, plants):
     assert row["peak_bytes"] > 1e7
     assert {"processor", "python", "numpy"} <= set(row["machine"])
     assert np.isfinite(row["points"])
+
+
+SMALL = {"window": 10, "hidden": 4, "layers": 1, "epochs": 3, "stride": 8}
+
+
+def interrupted_after(monkeypatch, epochs):
+    """Ctrl-C after so many checkpoints; how many epochs were trained is counted on."""
+    from tisat.detectors import _training
+
+    written, write = [], _training.write_checkpoint
+
+    def counted(path, **parts):
+        write(path, **parts)
+        written.append(path)
+        if len(written) == epochs:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_training, "write_checkpoint", counted)
+    return written
+
+
+@pytest.mark.parametrize("pooled", [(), ("plant-0", "plant-1")])
+def test_an_interrupted_training_continues_to_the_same_scores(tmp_path, plants, monkeypatch, pooled):
+    tasks = [
+        make_task(
+            dataset="plants", entity=entity, detector="lstm", params=SMALL, pooled=pooled,
+            fingerprint=fingerprint(*plants["plants"].pair(entity)),
+        )
+        for entity in pooled or ("plant-0",)
+    ]  # fmt: skip
+    whole = bits([run_task(task, *plants["plants"].pair(task.entity), source=plants["plants"]) for task in tasks])
+    store = Store(tmp_path)
+    written = interrupted_after(monkeypatch, 2)
+    assert drive(tasks, plants, store, Inline()).interrupted
+    assert store.checkpoint(tasks[0]).exists()
+    assert drive(tasks, plants, store, Inline()).done == len(tasks)
+    assert len(written) == SMALL["epochs"]  # two before the interrupt, one after
+    assert {task.id: {name: a.tobytes() for name, a in store.arrays(task.id).items()} for task in tasks} == whole
+    assert not store.checkpoint(tasks[0]).exists()
+    assert store.rows()[tasks[0].id]["epochs"] == SMALL["epochs"]
+
+
+def test_a_damaged_checkpoint_starts_the_training_over(tmp_path, task_of, plants):
+    task, store = task_of("lstm", **SMALL), Store(tmp_path)
+    whole = bits([run_task(task, *plants["plants"].pair("plant-0"))])
+    store.checkpoint(task).parent.mkdir()
+    store.checkpoint(task).write_bytes(b"cut off")
+    outcomes = list(Inline().each(TaskJob(plants, store), [task]))
+    assert [outcome.row["status"] for outcome in outcomes] == ["done"]
+    assert bits(outcomes) == whole

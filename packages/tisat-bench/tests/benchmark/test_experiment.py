@@ -58,7 +58,7 @@ def test_only_some_systems_by_name_or_detector(tmp_path):
     plan = read_experiment(written(tmp_path, SMALL))
     assert [s.name for s in plan.restricted(["pca"]).systems] == ["narrow"]
     assert [s.name for s in plan.restricted(["forest"]).systems] == ["forest"]
-    with pytest.raises(ParameterError, match="must have a system 'frest'"):
+    with pytest.raises(ParameterError, match=r"must have a system 'frest'.* Did you mean 'forest'"):
         plan.restricted(["frest"])
 
 
@@ -82,9 +82,11 @@ def test_systems_can_come_from_another_file_and_options_of_a_rule_are_part_of_th
         ('kind = "spdd"' + SMALL, "'kind' parameter"),
         ("delta_max = 0" + SMALL, "'delta_max' parameter"),
         ('rules = ["cusum"]' + SMALL, "'rules' parameter"),
-        (SMALL.replace('"narrow"', '"forest"'), "distinct names"),
+        (SMALL.replace('"narrow"', '"forest"'), r"Got 'forest' twice; give one of them another name"),
+        (SMALL.replace("[[data]]", "[data]"), r"Each 'data' in .* must begin with \[\[data\]\]"),
         (SMALL.replace('detector = "pca"', ""), "must name its detector"),
         (SMALL.replace("{ plants =", "{ smd ="), "must be run on data sets of the file"),
+        ('reference = "narow"' + SMALL, "'reference' parameter .* Got 'narow' instead. Did you mean 'narrow'"),
         ("seeds = [-1]\n", "'seeds' parameter"),
         ("title = 'nothing'\n", "must have data sets"),
     ],

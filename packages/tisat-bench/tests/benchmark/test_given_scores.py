@@ -44,7 +44,23 @@ def test_the_command_makes_its_table(folder, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["bench", str(folder / "e.toml"), "--store", str(folder / "store"), "--engine", "inline"])
     assert stopped.value.code == 0
-    assert "theirs" in capsys.readouterr().out
+    cost = capsys.readouterr().out.partition("what it cost")[2].splitlines()
+    theirs, ours = (next(line.split() for line in cost if name in line) for name in ("theirs", "last-value"))
+    assert theirs.count("–") == ours.count("–") + 2, "nothing is known of what the scores cost"
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(
+            [
+                "bench",
+                str(folder / "e.toml"),
+                "--store",
+                str(folder / "store"),
+                "--no-run",
+                "--report",
+                str(folder / "r"),
+            ]
+        )
+    assert "theirs" in (folder / "r" / "index.html").read_text()
 
 
 def test_what_does_not_fit_is_refused(folder):

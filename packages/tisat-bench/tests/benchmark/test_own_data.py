@@ -1,5 +1,8 @@
 """A data set of your own in an experiment file, beside the published ones."""
 
+import json
+import shlex
+
 import numpy as np
 import pytest
 
@@ -52,6 +55,24 @@ def test_tables_of_a_data_set_of_ones_own(tmp_path, capsys):
     assert end.value.code == 0, said.err
     assert "mahalanobis" in said.out
     assert "wells" in said.out
+
+
+def test_the_command_of_a_failed_task_repeats_it_on_data_of_ones_own(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("TISAT_IMPORT", "last-value=tisat.detectors.last_value:LastValue")
+    write(tmp_path / "wells")
+    broken = EXPERIMENT.replace('detector = "mahalanobis"', 'detector = "ewma"\nparams = { smoothing = 7.0 }')
+    (tmp_path / "mine.toml").write_text(broken)
+    with pytest.raises(SystemExit):
+        main(["bench", str(tmp_path / "mine.toml"), "--store", str(tmp_path / "store"), "--engine", "inline"])
+    said = capsys.readouterr().err
+    command = shlex.split(next(line for line in said.splitlines() if line.startswith("    tisat bench")))
+    assert command[2:4] == [str(tmp_path / "mine.toml"), "--import=last-value=tisat.detectors.last_value:LastValue"]
+    with pytest.raises(SystemExit) as end:
+        main(command[1:])
+    assert end.value.code == 1
+    again = capsys.readouterr()
+    assert "Traceback" in again.err
+    assert "smoothing" in json.loads(again.out)["reason"]
 
 
 def test_what_does_not_fit_is_one_sentence(tmp_path):

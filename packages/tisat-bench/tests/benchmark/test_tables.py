@@ -18,7 +18,7 @@ from tisat_bench.evaluation import Results, normal_unit
 from tisat_bench.frozen import FILES, gather, read_frozen, write_frozen
 from tisat_bench.published_figures import read_printed
 from tisat_bench.store import Store
-from tisat_bench.tables import markdown_page, tables_of
+from tisat_bench.tables import differences_table, markdown_page, tables_of
 
 ROOT = Path(__file__).parents[4]
 
@@ -125,6 +125,19 @@ def test_the_caption_of_chance_corrected_figures_says_what_is_in_the_baseline(sm
         assert "always on; on/off; time only; and the mean of 5 random draws" in caption
     for figure in kept.figures:
         assert figure.baseline_score >= 0.0954 or figure.dataset != "msl"  # of the clock alone
+
+
+def test_of_few_entities_no_difference_is_claimed(smoke):
+    frozen, _ = smoke
+
+    def shown(entities):
+        apart = [dataclasses.replace(d, pooled_low=0.1, pooled_high=0.3, entities=entities) for d in frozen.differences]
+        table = differences_table(dataclasses.replace(frozen, differences=apart), rule="threshold")
+        claimed = any(cell.endswith("]*") for row in table.rows for cell in row)
+        return claimed, "fewer than 6 entities no difference is claimed" in table.caption
+
+    assert shown(5) == (False, True)
+    assert shown(6) == (True, False)
 
 
 def test_the_seed_that_is_not_done_and_the_entity_that_failed_are_said(tmp_path, smoke):

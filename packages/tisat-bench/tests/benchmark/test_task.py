@@ -26,12 +26,22 @@ def test_the_hash_changes_with_every_field_and_with_nothing_else(task_of):
         "fingerprint": "f" * 16,
         "version": "9.9.9",
         "pooled": ("plant-1", "plant-2"),
+        "code": "c" * 16,
     }
     assert set(other) == {field.name for field in dataclasses.fields(Task)}
     hashes = {dataclasses.replace(task, **{name: value}).id for name, value in other.items()}
     assert len(hashes | {task.id}) == len(other) + 1
     assert task_of("ewma").id == task.id
     assert task_of("ewma", smoothing=0.1).id == task.id  # the default, spelled out
+
+
+def test_an_edited_detector_of_your_own_is_another_task(task_of, own_detector):
+    first = task_of("mine")
+    assert Task.from_json(json.loads(json.dumps(first.to_json()))) == first
+    assert task_of("mine").id == first.id
+    own_detector.write_text(own_detector.read_text() + "# edited\n")
+    assert task_of("mine").id != first.id
+    assert task_of("pca").code == ""
 
 
 def test_json_and_repr_give_the_task_back(task_of):

@@ -1,5 +1,6 @@
 """TSB-AD: its lists, its files, series rebuilt from raw data, and the table beside published results."""
 
+import importlib
 import json
 import os
 from pathlib import Path
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from tisat.cli import app
 from tisat.errors import DataFileError, InputError
+from tisat_bench.cli.tsb_ad import _several
 from tisat_bench.tsb_ad import compare_with_published, find_series, read_benchmark, read_scores, vus_of
 from tisat_bench.tsb_ad.scoring import window_of
 
@@ -95,14 +97,22 @@ def test_the_table_has_paired_intervals_and_says_what_it_covers(folder):
     assert [one.detector for one in compared.standings] == ["mine", "Good", "Bad", "Bad"]
     mine, good, *_ = compared.standings
     assert mine.difference is not None
-    assert (mine.difference.value, mine.difference.low, mine.difference.high) == pytest.approx((0.2, 0.2, 0.2))
+    assert mine.difference.value == pytest.approx(0.2)
     assert good.difference is None
     assert good.mean == pytest.approx(0.4)
     assert good.whole_mean == pytest.approx(0.325)
     assert compared.coverage == (
         "3 of 4 series: Made 1 of 1, UCR 1 of 1, NAB 1 of 1; none of the 1 series of 1 other data sets."
+        " Of fewer than 6 series no difference is claimed and no interval is given."
     )
-    assert "| 1 | mine * | 0.600 | +0.200 [+0.200, +0.200] |" in compared.markdown()
+    assert "| 1 | mine * | 0.600 | +0.200 |" in compared.markdown()
+    assert compared.to_dict()["detectors"][0]["difference"]["low"] is None
+    for count, interval in ((5, ""), (6, " [+0.200, +0.200]")):
+        many = [*series, *series][:count]
+        values = [one.published["Good"] + 0.2 for one in many]
+        other = compare_with_published(benchmark, many, {"mine": values})
+        assert f"+0.200{interval} |" in other.markdown()
+        assert ("no interval is given" in other.coverage) == (count < 6)
     with pytest.raises(InputError, match=r"must be one for each of the 3 series. Got 1"):
         compare_with_published(benchmark, series, {"mine": [0.7]})
 
@@ -152,11 +162,98 @@ def test_one_command_prints_our_detectors_and_any_folder_of_scores(folder):
     assert set(rows) == {"Good", "Bad", "nearest-neighbors, period, centred", "last-value", "perfect"}
     assert rows["perfect"] > 0.9
     assert rows["nearest-neighbors, period, centred"] > 0.5 > rows["last-value"]
+    alone = CliRunner().invoke(app, [*typed[:6], "--json", "--only", "perfect", *typed[-2:]])
+    assert {row["detector"] for row in json.loads(alone.stdout)["detectors"]} == {"Good", "Bad", "perfect"}
     again = CliRunner().invoke(app, [*typed, "--no-run"])  # from what is stored
     assert json.loads(again.stdout) == json.loads(first.stdout)
-    (theirs / f"{OWN.removesuffix('.csv')}.npy").unlink()
-    refused = CliRunner().invoke(app, typed)
-    assert refused.exit_code != 0
+
+
+def run(folder, *options):
+    """``tisat bench tsb-ad-u`` with one quick detector."""
+    places = ["--data", str(folder), "--store", str(folder / "store")]
+    return CliRunner().invoke(app, ["bench", "tsb-ad-u", *places, "--only", "last-value", *options])
+
+
+def test_an_edited_detector_of_your_own_is_scored_again(folder, own_detector):
+    def mean():
+        outcome = run(folder, "--only", "mine", "--json")
+        assert outcome.exit_code == 0, outcome.output
+        return {row["detector"]: row["mean"] for row in json.loads(outcome.stdout)["detectors"]}["mine"]
+
+    first = mean()
+    own_detector.write_text(own_detector.read_text() + "# edited\n")
+    importlib.import_module("mine_of_a_test").SIGN = -1.0
+    assert mean() != first
+
+
+def refused(folder, *options):
+    outcome = run(folder, *options)
+    assert outcome.exit_code != 0
+    return str(outcome.exception)
+
+
+def test_a_few_series_are_compared_by_name(folder):
+    first, second = OWN.removesuffix(".csv"), WHOLE.removesuffix(".csv")
+    one = json.loads(run(folder, "--series", first, "--json").stdout)
+    assert (one["series"], one["listed"], one["chosen"]) == (1, 4, [first])
+    assert {row["detector"]: row["mean"] for row in one["detectors"]}["Good"] == 0.5  # published, over the same series
+    assert all(row["difference"] is None or row["difference"]["low"] is None for row in one["detectors"])
+    assert "last-value" in refused(folder, "--no-run")  # the others were not run
+    assert "2 of 3 are missing" in refused(folder, "--no-run")
+    again = json.loads(run(folder, "--series", OWN, "--no-run", "--json").stdout)  # the name of the file will do
+    assert again == one
+    report = folder / "report"
+    outcome = run(folder, "--series", second, "--series", first, "--series", first, "--report", str(report))
+    assert outcome.exit_code == 0, outcome.output
+    page = (report / "tsb-ad-u.md").read_text()
+    assert page.startswith(f"2 of 4 series, chosen by name: {first}, {second}. Published results beside them are over")
+    assert "cannot be compared with published means over others, such as all 4. Of fewer than 6 series" in page
+    assert "[" not in page.split("| detector |")[1], "no interval"
+    assert "| Good | 0.450 |" in page
+    assert f"2 of 4 series, chosen by name: {first}" in " ".join(outcome.stdout.split())
+
+
+def test_series_that_are_not_listed_or_not_there_are_refused(folder):
+    near = refused(folder, "--series", OWN.replace("Made", "Maid"))
+    assert near.startswith("The '--series' option of tisat bench must name a series of TSB-AD-U-Eva.csv. Got '001_Maid")
+    assert near.endswith(f" Did you mean '{OWN.removesuffix('.csv')}'?")
+    assert refused(folder, "--series", "002_ucr").endswith(f"So begin: {WHOLE.removesuffix('.csv')}.")
+    assert refused(folder, "--scores", f"={folder}").startswith(
+        "The '--scores' option of tisat bench must be NAME=FOLDER"
+    )
+    absent = refused(folder, "--series", OWN, "--series", ABSENT)
+    assert absent.endswith(f"must hold each series of '--series'. 1 of 2 are missing: {ABSENT.removesuffix('.csv')}.")
+    (folder / "e.toml").write_text('[[data]]\nname = "plants"\n[[system]]\ndetector = "last-value"\n')
+    outcome = CliRunner().invoke(app, ["bench", str(folder / "e.toml"), "--series", OWN])
+    assert str(outcome.exception) == "The '--series' option of tisat bench must come with tsb-ad-m or tsb-ad-u."
+
+
+def test_a_list_that_is_not_there_is_missed_with_what_names_its_folder(tmp_path):
+    with pytest.raises(
+        DataFileError, match=r"File not found: .*TSB-AD-M-Eva.csv.* with --data \(data=...\) or TISAT_DATA"
+    ):
+        read_benchmark("tsb-ad-m", tmp_path)
+
+
+def test_an_unknown_detector_is_refused_before_the_work(folder):
+    outcome = run(folder, "--only", "PCA")
+    assert "Did you mean 'pca'? Or one of: prism, centred" in str(outcome.exception)
+    assert "series, store" not in outcome.output
+
+
+def test_all_scores_that_are_missing_are_said_at_once(folder):
+    theirs = folder / "theirs"
+    theirs.mkdir()
+    stems = [name.removesuffix(".csv") for name in (OWN, WHOLE, LATE)]
+    (theirs / f"{stems[1]}.csv").write_text("\n".join(["1"] * 900) + "\n")
+    given = ["--scores", f"mine={theirs}"]
+    assert refused(folder, *given) == (
+        f"The folder {str(theirs)!r} must hold the scores of 'mine' for each series as NAME.npy, NAME.npz or NAME.csv. "
+        f"2 of 3 are missing: {stems[0]}, {stems[2]}; put them there, or name the series to compare on with '--series'."
+    )
+    outcome = run(folder, *given, "--series", stems[1], "--json")
+    assert {row["detector"] for row in json.loads(outcome.stdout)["detectors"]} == {"Good", "Bad", "last-value", "mine"}
+    assert _several(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
 @pytest.mark.data

@@ -276,7 +276,7 @@ OWN_CASES = {
     "label": (OWN.replace(",6,0", ",6,2"), r"only 0 and 1. Got 2 at row 2"),
     "order": (OWN.replace("-03", "-01"), r"strictly increase. Got an earlier time.* at row 2"),
     "names": (OWN.replace(",b,", ",a,"), r"name each column once. Got 'a' twice"),
-    "saved index": (",a\n0,1.5\n1,2.5\n", r"name every column. Got one without a name \(an index"),
+    "saved index": (",a\n0,1.5\n5,2.5\n", r"must hold dates, or count the rows. Got 0, 5"),
     "only time": ("timestamp\n2024-01-01\n", r"at least one column of values"),
     "no rows": ("a,b\n", r"at least one row|a table"),
     "nothing": ("", r"names of its columns. Got an empty file"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,9 @@ from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_folder, check_outputs
 
 if TYPE_CHECKING:
+    from tisat.utils.types import JsonDict
     from tisat_bench.driver import Progress, Watcher
+    from tisat_bench.task import Task
 
 
 def _duration(seconds: float) -> str:
@@ -49,9 +51,10 @@ def _progress_line(total: int) -> Iterator[Watcher]:
         yield show_progress
 
 
-def _run_one_task(text: str, data: str | None) -> None:
-    """Run one task here, with its whole error on standard error."""
+def _run_one_task(text: str, data: str | None, experiment: Path | None) -> None:
+    """Run one task here, with its whole error on standard error; of data sets of your own the experiment knows the files."""
     from tisat.errors import InputError
+    from tisat_bench.experiment import read_experiment
     from tisat_bench.sources import Source
     from tisat_bench.task import Task
     from tisat_bench.task_run import run_from
@@ -63,7 +66,8 @@ def _run_one_task(text: str, data: str | None) -> None:
             "The '--task' option of tisat bench must be the JSON of a task, as a failed row prints it."
         ) from None
     task = Task.from_json(document)
-    outcome = run_from(task, Source(task.dataset, data))
+    own = {} if experiment is None else read_experiment(experiment, data=data).sources
+    outcome = run_from(task, own.get(task.dataset) or Source(task.dataset, data))
     if outcome.failed:
         typer.echo(outcome.row["traceback"], err=True)
     print_json({key: value for key, value in outcome.row.items() if key not in ("task", "traceback", "command")})
@@ -93,6 +97,13 @@ def bench(
     only: Annotated[
         list[str] | None, typer.Option(help="Only these detectors or systems, by name; may be given several times.")
     ] = None,
+    series: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With tsb-ad-m or tsb-ad-u: only these series of its list.",
+            metavar="NAME",
+        ),
+    ] = None,
     scores: Annotated[
         list[str] | None,
         typer.Option(
@@ -121,6 +132,7 @@ def bench(
     from tisat.batch.engines import Engine, make_engine
     from tisat.batch.process_engine import Local
     from tisat.errors import ParameterError
+    from tisat.registry import imported
     from tisat_bench.cli.tsb_ad import BENCHMARKS, compare_on, show
     from tisat_bench.driver import drive, pending
     from tisat_bench.experiment import read_experiment
@@ -128,18 +140,20 @@ def bench(
     from tisat_bench.store import Store
 
     if task is not None:
-        _run_one_task(task, data)
+        _run_one_task(task, data, experiment)
         return
     if str(experiment) in BENCHMARKS:
         if report is not None:
             check_outputs({f"--report ({experiment}.md)": report / f"{experiment}.md"}, overwrite=overwrite)
         compared = compare_on(
-            str(experiment), data=data, store=store, only=only or (), scores=scores or (), run=not no_run
-        )
+            str(experiment), data=data, store=store, only=only or (), chosen=series or (), scores=scores or (),
+            run=not no_run,
+        )  # fmt: skip
         show(compared, report=report, json=json)
         return
-    if scores:
-        raise ParameterError("The '--scores' option of tisat bench must come with tsb-ad-m or tsb-ad-u.")
+    for option, given in (("--scores", scores), ("--series", series)):
+        if given:
+            raise ParameterError(f"The '{option}' option of tisat bench must come with tsb-ad-m or tsb-ad-u.")
     if experiment is None:
         raise ParameterError(
             "The argument of tisat bench must be an experiment file, such as experiments/table2.toml. Got none."
@@ -149,6 +163,8 @@ def bench(
             "The '--freeze' option of tisat bench must come without '--only': it describes the whole experiment. "
             "Run with '--only' first, then freeze with '--no-run'."
         )
+    if str(experiment).startswith("tsb-ad") and not experiment.exists():
+        raise ParameterError(f"The benchmark must be tsb-ad-m or tsb-ad-u. Got {str(experiment)!r} instead.")
     plan = read_experiment(experiment, data=data)
     reads = [experiment, store, data]
     check_folder("--report", report, inputs=reads, overwrite=overwrite)
@@ -174,10 +190,30 @@ def bench(
             typer.echo("tisat: interrupted; run the same command to go on", err=True)
             raise typer.Exit(130)
     rows = results.rows()
+    if no_run:
+        _say_missing(tasks, rows, store)
     failed = [rows[one.id] for one in tasks if rows.get(one.id, {}).get("status") == "failed"]
+    place = [str(experiment), *(["--data", data] if data else []), *(f"--import={one}" for one in imported())]
     for row in failed:
-        typer.echo(f"failed: {row['reason']}\n    {row['command']}", err=True)
+        command = row["command"].replace("tisat bench", f"tisat bench {shlex.join(place)}", 1)
+        typer.echo(f"failed: {row['reason']}\n    {command}", err=True)
     _write_results(plan, results, report=report, freeze=freeze, json=json)
+
+
+def _say_missing(tasks: Sequence[Task], rows: Mapping[str, JsonDict], store: Path) -> None:
+    """Say how many tasks have no result in the store; refuse a store that has none of them."""
+    from tisat.errors import InputError
+
+    wanted = {task.id for task in tasks}
+    missing = len(wanted - rows.keys())
+    if missing and missing == len(wanted):
+        raise InputError(
+            f"The store {str(store)!r} must hold results of the experiment. Got none of its {missing} tasks; run it without --no-run, or name another --store."
+        )
+    if missing:
+        typer.echo(
+            f"{missing} of {len(wanted)} tasks have no result in {store}; without --no-run they are run", err=True
+        )
 
 
 def _write_results(plan: Any, results: Any, *, report: Path | None, freeze: Path | None, json: bool) -> None:

@@ -15,10 +15,11 @@ from tisat.utils.types import JsonDict
 
 if TYPE_CHECKING:
     from tisat.utils.types import Array
-    from tisat_bench.tsb_ad import Comparison, FoundSeries
+    from tisat_bench.tsb_ad import Benchmark, Comparison, FoundSeries
 
 BENCHMARKS = ("tsb-ad-m", "tsb-ad-u")
 ABOUT = "about.json"
+FEW = 3  # names of missing series in a message
 
 
 def _folder(store: Path, benchmark: str, name: str) -> Path:
@@ -27,8 +28,11 @@ def _folder(store: Path, benchmark: str, name: str) -> Path:
 
 def _about(name: str) -> JsonDict:
     import tisat
+    from tisat_bench.task import code_of
+    from tisat_bench.tsb_ad import SCORERS
 
-    return {"detector": name, "tisat": tisat.__version__}
+    code = "" if name in SCORERS else code_of(name)
+    return {"detector": name, "tisat": tisat.__version__} | ({"code": code} if code else {})
 
 
 def _own_scores(name: str, series: FoundSeries, values: Array, folder: Path) -> Array:
@@ -55,53 +59,107 @@ def _own_scores(name: str, series: FoundSeries, values: Array, folder: Path) -> 
 
 def _score_folders(texts: Sequence[str]) -> dict[str, Path]:
     """``NAME=FOLDER``, or a folder that is called by its name."""
-    from tisat.errors import DataFileError
+    from tisat.errors import DataFileError, ParameterError
 
     files = {}
     for text in texts:
         name, sign, folder = text.partition("=")
         path = Path(folder if sign else text)
+        if sign and not name:
+            raise ParameterError(f"The '--scores' option of tisat bench must be NAME=FOLDER. Got {text!r} instead.")
         if not path.is_dir():
             raise DataFileError(f"Folder of scores not found: {path}.")
         files[name if sign else path.resolve().name] = path
     return files
 
 
+def _chosen(names: Sequence[str], benchmark: Benchmark) -> set[str]:
+    """The series named by ``--series``, with or without ``.csv``."""
+    from tisat.errors import ParameterError
+    from tisat.utils.near_names import meant
+
+    listed = [series.stem for series in benchmark.series]
+    stems = [name.removesuffix(".csv") for name in names]
+    for stem in stems:
+        if stem not in listed:
+            raise ParameterError(
+                f"The '--series' option of tisat bench must name a series of {benchmark.title}-Eva.csv. "
+                f"Got {stem!r} instead.{_begin_with(stem, listed) or meant(stem, listed)}"
+            )
+    return set(stems)
+
+
+def _begin_with(word: str, listed: Sequence[str]) -> str:
+    """The names that begin like ``word``, such as the number of a series."""
+    near = [stem for stem in listed if word and stem.casefold().startswith(word.casefold())]
+    return f" So begin: {_several(near)}." if near else ""
+
+
+def _several(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return f"{', '.join(names[:FEW])}{more}"
+
+
+def _check_scores(folder: Path, series: Sequence[FoundSeries], *, whose: str, remedy: str) -> None:
+    """Refuse a folder without a file of scores for each series."""
+    from tisat.errors import DataFileError
+    from tisat_bench.tsb_ad.scoring import file_of_scores
+
+    missing = [one.listed.stem for one in series if file_of_scores(folder, one.listed.stem) is None]
+    if missing:
+        raise DataFileError(
+            f"The folder {str(folder.resolve())!r} must hold the scores of {whose} for each series as NAME.npy, NAME.npz or NAME.csv. "
+            f"{len(missing)} of {len(series)} are missing: {_several(missing)}; {remedy}, or name the series to compare on with '--series'."
+        )
+
+
 def compare_on(
-    name: str, *, data: str | None, store: Path, only: Sequence[str], scores: Sequence[str], run: bool
+    name: str,
+    *,
+    data: str | None,
+    store: Path,
+    only: Sequence[str],
+    chosen: Sequence[str],
+    scores: Sequence[str],
+    run: bool,
 ) -> Comparison:
-    """Score the series that are there, and lay the results beside the published ones."""
+    """Score the series that are there, or the chosen ones, and lay the results beside the published ones."""
     from tisat.errors import DataFileError
     from tisat_bench.tsb_ad import SCORERS, compare_with_published, find_series, read_benchmark, read_scores, vus_of
+    from tisat_bench.tsb_ad.detectors import check_scorer
     from tisat_bench.tsb_ad.scoring import file_of_scores
 
     benchmark = read_benchmark(name, data)
-    series_found = find_series(benchmark, data)
+    stems = _chosen(chosen, benchmark)
     score_files = _score_folders(scores)
-    own = list(only) if only else list(SCORERS)
+    series_found = find_series(benchmark, data)
+    own = [title for title in only or SCORERS if title not in score_files]
+    for title in own:
+        check_scorer(title)
     if not series_found:
         raise DataFileError(
             f"The data folder must hold series of {benchmark.title}, or raw MSL, SMAP, SMD, NAB or UCR. Got none."
         )
-    for title, folder in score_files.items():
-        missing = [series.listed.file for series in series_found if file_of_scores(folder, series.listed.stem) is None]
-        if missing:
+    if stems:
+        series_found = tuple(series for series in series_found if series.listed.stem in stems)
+        absent = sorted(stems - {series.listed.stem for series in series_found})
+        if absent:
             raise DataFileError(
-                f"The folder of scores {str(folder)!r} ({title}) must hold a file for each series that is there. "
-                f"{len(missing)} of {len(series_found)} are missing, {missing[0].removesuffix('.csv')}.npy first."
+                f"The data folder must hold each series of '--series'. {len(absent)} of {len(stems)} are missing: {_several(absent)}."
             )
+    for title, folder in score_files.items():
+        _check_scores(folder, series_found, whose=repr(title), remedy="put them there")
+    for title in () if run else own:
+        _check_scores(_folder(store, name, title), series_found, whose=repr(title), remedy="run without --no-run")
     results: dict[str, list[float]] = {title: [] for title in (*own, *score_files)}
     typer.echo(f"{benchmark.title}: {len(series_found)} of {len(benchmark.series)} series, store {store}", err=True)
     for number, series in enumerate(series_found, 1):
         began = time.perf_counter()
         values, labels = series.read()
         for title in own:
-            folder = _folder(store, name, title)
-            if not run and file_of_scores(folder, series.listed.stem) is None:
-                raise DataFileError(
-                    f"The store {str(folder)!r} must hold {series.listed.stem}.npy. Run without --no-run."
-                )
-            results[title].append(vus_of(values, labels, _own_scores(title, series, values, folder)))
+            rows = _own_scores(title, series, values, _folder(store, name, title))
+            results[title].append(vus_of(values, labels, rows))
         for title, folder in score_files.items():
             file = file_of_scores(folder, series.listed.stem)
             assert file is not None  # checked above
@@ -110,7 +168,7 @@ def compare_on(
         typer.echo(
             f"{number} of {len(series_found)}: {series.listed.stem} ({series.source}), {seconds:.1f} s", err=True
         )
-    return compare_with_published(benchmark, [series.listed for series in series_found], results)
+    return compare_with_published(benchmark, [series.listed for series in series_found], results, chosen=bool(stems))
 
 
 def show(comparison: Comparison, *, report: Path | None, json: bool) -> None:

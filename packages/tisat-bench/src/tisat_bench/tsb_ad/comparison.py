@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tisat.errors import InputError
-from tisat.metrics.statistics import Interval, interval_of, resampled_means, resampling_weights
+from tisat.metrics.statistics import Interval, fewest_units, interval_of, resampled_means, resampling_weights
 from tisat_bench.tsb_ad.lists import Benchmark, ListedSeries
+
+FEW = 10  # series below which a bootstrap interval is too narrow
 
 
 @dataclass(frozen=True)
@@ -39,15 +41,26 @@ class Comparison:
     series: int
     listed: int
     datasets: Mapping[str, tuple[int, int]]  # by data set: series that are there, series of the list
+    chosen: tuple[str, ...] = ()  # the series, where they were chosen by name
 
     @property
     def coverage(self) -> str:
         """Which series the figures are of, in words."""
+        few = ""
+        if self.series < fewest_units():
+            few = f" Of fewer than {fewest_units()} series no difference is claimed and no interval is given."
+        elif self.series < FEW:
+            few = " Intervals over so few series are narrower than they should be."
+        if self.chosen:
+            return (
+                f"{self.series} of {self.listed} series, chosen by name: {', '.join(self.chosen)}. Published results beside them are over the same series; "
+                f"these means cannot be compared with published means over others, such as all {self.listed}.{few}"
+            )
         parts = ", ".join(f"{name} {here} of {all_}" for name, (here, all_) in self.datasets.items() if here)
         missing = sum(all_ for here, all_ in self.datasets.values() if not here)
         absent = sum(1 for here, _ in self.datasets.values() if not here)
         rest = f"; none of the {missing} series of {absent} other data sets" if absent else ""
-        return f"{self.series} of {self.listed} series: {parts}{rest}."
+        return f"{self.series} of {self.listed} series: {parts}{rest}.{few}"
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         """Columns and rows to be printed."""
@@ -56,7 +69,9 @@ class Comparison:
         rows: list[list[object]] = []
         for rank, standing in enumerate(self.standings, 1):
             apart = standing.difference
-            between = "" if apart is None else f"{apart.value:+.3f} [{apart.low:+.3f}, {apart.high:+.3f}]"
+            between = "" if apart is None else f"{apart.value:+.3f}"
+            if apart is not None and self.series >= fewest_units():  # fewer have no interval
+                between += f" [{apart.low:+.3f}, {apart.high:+.3f}]"
             name = standing.detector if standing.published else f"{standing.detector} *"
             rows.append(
                 [rank, name, standing.mean, between, *(standing.by_dataset[d] for d in here), standing.whole_mean]
@@ -79,6 +94,8 @@ class Comparison:
             "measure": "VUS-PR, version 2025, 250 thresholds",
             "series": self.series,
             "listed": self.listed,
+            "chosen": list(self.chosen),
+            "coverage": self.coverage,
             "reference": self.reference,
             "datasets": {name: {"here": here, "listed": all_} for name, (here, all_) in self.datasets.items()},
             "detectors": [
@@ -90,7 +107,11 @@ class Comparison:
                     "mean_of_all_listed": None if np.isnan(one.whole_mean) else one.whole_mean,
                     "difference": None
                     if one.difference is None
-                    else {"value": one.difference.value, "low": one.difference.low, "high": one.difference.high},
+                    else {
+                        "value": one.difference.value,
+                        "low": one.difference.low if self.series >= fewest_units() else None,
+                        "high": one.difference.high if self.series >= fewest_units() else None,
+                    },
                 }
                 for one in self.standings
             ],
@@ -102,6 +123,7 @@ def compare_with_published(
     series: Sequence[ListedSeries],
     results: Mapping[str, Sequence[float]],
     *,
+    chosen: bool = False,
     resamples: int = 2000,
     random_state: int = 0,
 ) -> Comparison:
@@ -114,6 +136,8 @@ def compare_with_published(
         Those that are there.
     results : mapping of a name to VUS-PR values
         One value for each of ``series``, in their order.
+    chosen : bool
+        Whether the series were chosen by name, which the table then says.
     resamples : int
         Draws of the series for the intervals.
     random_state : int
@@ -140,6 +164,7 @@ def compare_with_published(
     weights = resampling_weights(len(series), resamples=resamples, random_state=random_state)
     standings = []
     own = {name: np.asarray(scores, dtype=np.float64) for name, scores in results.items()}
+    enough = len(series) >= fewest_units()
     for name, values in [*published.items(), *own.items()]:
         apart = values - published[reference]
         is_published = name in published and name not in own
@@ -154,9 +179,12 @@ def compare_with_published(
                 else float("nan"),
                 difference=None
                 if is_published and name == reference
-                else interval_of(float(np.nanmean(apart)), resampled_means(apart, weights)),
+                else interval_of(float(np.nanmean(apart)), resampled_means(apart, weights) if enough else []),
             )
         )
     order = sorted(standings, key=lambda one: -one.mean)
     datasets = {name: (here[name], count) for name, count in listed.items()}
-    return Comparison(benchmark.title, tuple(order), reference, len(series), len(benchmark.series), datasets)
+    names_chosen = tuple(one.stem for one in series) if chosen else ()
+    return Comparison(
+        benchmark.title, tuple(order), reference, len(series), len(benchmark.series), datasets, names_chosen
+    )

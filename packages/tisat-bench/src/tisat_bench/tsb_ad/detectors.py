@@ -15,6 +15,7 @@ import numpy as np
 from tisat import Watch
 from tisat.detectors import NearestNeighbors, make
 from tisat.errors import CalibrationWarning, ParameterError
+from tisat.registry import resolve
 from tisat.utils.types import Array
 
 Scorer = Callable[[Array, Array], Array]  # training rows (N, C), all rows (T, C) -> scores (T,)
@@ -58,8 +59,14 @@ def scores_of(name: str, train: Array, rows: Array) -> Array:
         warnings.simplefilter("ignore", CalibrationWarning)  # hundreds of short series: what they lack is on the page
         if name in SCORERS:
             return np.asarray(SCORERS[name](train, rows))
-        try:
-            detector = make(name)
-        except ParameterError as error:
-            raise ParameterError(f"{error} Or one of: {'; '.join(SCORERS)}.") from None
-        return np.asarray(detector.fit(train).decision_function(rows))
+        return np.asarray(make(name).fit(train).decision_function(rows))
+
+
+def check_scorer(name: str) -> None:
+    """Refuse a name that is neither of :data:`SCORERS` nor registered."""
+    if name in SCORERS:
+        return
+    try:
+        resolve(name)
+    except ParameterError as error:
+        raise ParameterError(f"{error} Or one of: {'; '.join(SCORERS)}.") from None

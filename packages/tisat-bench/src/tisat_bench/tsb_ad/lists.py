@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tisat.errors import DataFileError
 from tisat.utils.validation import check_choice
-from tisat_bench.datasets.loading import data_root
+from tisat_bench.datasets.loading import ENVIRONMENT, data_root
 
 FOLDER = "tsb-ad"
 TABLES = {
@@ -110,7 +110,7 @@ def read_benchmark(name: str, data: str | Path | None = None) -> Benchmark:
         if not file.is_file():
             raise DataFileError(
                 f"File not found: {file}. It is published in github.com/TheDatumOrg/TSB-AD (Datasets/File_List and "
-                "benchmark_exp/benchmark_eval_results); put it there."
+                f"benchmark_exp/benchmark_eval_results); put it there, or name the folder that holds {FOLDER!r} with --data (data=...) or {ENVIRONMENT}."
             )
     names = {row["file_name"] for row in _rows(list_file, "file_name")}
     rows = _rows(table, "file", *FACTS[:3])
