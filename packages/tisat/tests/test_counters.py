@@ -33,6 +33,22 @@ def test_what_is_a_counter():
     assert not is_counter(np.where(np.arange(500) >= 250, slow, slow))
 
 
+def test_a_counter_of_parts_begins_again_each_shift():
+    rng = np.random.default_rng(0)
+    rate = np.repeat(
+        rng.choice([0.0, 1.2, 2.4], 60, p=[0.2, 0.4, 0.4]), 160
+    )  # a line that stands, and runs at two speeds
+    parts = np.concatenate([np.floor(np.cumsum(shift)) for shift in rate.reshape(-1, 480)])
+    assert is_counter(parts)
+    kept = rng.random(len(parts)) > 0.01
+    kept[955:1000] = False  # rows are lost round a reset: it begins again at 80 parts
+    assert is_counter(parts[kept])
+    tank = np.arange(9600) % 480 + 3.0 * rng.standard_normal(9600)
+    steady = 300 + np.cumsum(rng.random(9600) < 0.5) - 4.0 * np.cumsum(rng.random(9600) < 0.005)  # falls from anywhere
+    hour, minute = np.arange(9600.0) % 24, np.arange(9600.0) % 60  # rows of an hour, of a minute: clocks, not counters
+    assert not any(map(is_counter, (tank, steady, hour, minute)))
+
+
 @given(st.lists(st.tuples(st.floats(0, 1e6) | st.none(), st.sampled_from([1, 1, 1, 2, 5, 10, 11, 400])), min_size=1))
 def test_row_by_row_it_is_the_same(rows):
     values = np.array([[np.nan if value is None else value] for value, _ in rows])

@@ -115,3 +115,47 @@ def test_the_only_column_of_dates_is_the_time(library):
     with pytest.raises(SeriesError, match=r"Series\.from_table\(table, time='Messzeit', drop=\['Versand'\]\)"):
         as_series(two)
     assert tisat.Series.from_table(two, time="Messzeit", drop=["Versand"]).period == 600.0
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_column_of_dates_as_text_is_answered_with_the_time(library):
+    clock = [str(one) for one in pd.date_range("2026-05-01", periods=30, freq="10min")]
+    table = library.DataFrame({"when": clock, "flow": np.arange(30.0) % 7})
+    with pytest.raises(SeriesError, match=r"Its text is dates: time='when' makes it the time"):
+        as_series(table)
+    assert tisat.Series.from_table(table, time="when").period == 600.0
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars"])
+def test_a_monitor_takes_a_frame_by_the_names_of_its_columns(form, plant, watch):
+    frame = forms(plant.test)[form]
+    turned = frame[[name for name in frame.columns if name != "time"][::-1] + ["time"] * (form == "polars")]
+    stamps = [plant.test.stamp(row) for row in range(len(plant.test))]
+    expected = watch.monitor().extend(np.array(plant.test.values), stamps)
+    assert any(result.raised for result in expected)
+    for given in (frame, turned, plant.test):
+        found = watch.monitor().extend(given)
+        assert [(one.score, one.raised, one.time) for one in found if one.status == "ok"] == [
+            (one.score, one.raised, one.time) for one in expected if one.status == "ok"
+        ]
+    names = list(plant.test.channels)
+    for wrong, said in (
+        (frame[names[:2]], f"Missing: {names[2]}"),
+        (pl.DataFrame({"a": [1.0]}).lazy(), r"\.collect\(\)"),
+    ):
+        with pytest.raises(SeriesError, match=said):
+            watch.monitor().extend(wrong)
+
+
+def test_a_table_is_no_array_of_values():
+    """Its names and clock were dropped, or the clock became a channel."""
+    with pytest.raises(SeriesError, match=r"Series\.from_table"):
+        tisat.Series(pd.DataFrame({"a": [1.0, 2.0]}))
+
+
+def test_hourly_rows_leave_out_budgets_of_more_than_one_alarm_a_row():
+    """far refused every hourly file: 1/hour, which nobody had asked for, is one alarm a row."""
+    rows = np.random.default_rng(0).normal(size=(600, 2))
+    hours = np.arange(600) * 3600.0
+    study = own_study(tisat.Series(rows, timestamps=hours), detector="last-value")
+    assert study.ladder[0].budget == "1/8h"

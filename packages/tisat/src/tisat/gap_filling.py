@@ -105,7 +105,7 @@ def carry_forward(values: AnyArray, begins: Flags | None = None) -> Array:
 class TakenIn(NamedTuple):
     """The rows of a series as a monitor takes them in, one after the other."""
 
-    filled: Array  # (T, C), short gaps filled; as they came where a row is left out
+    filled: Array  # (T, C), short gaps filled; as they came where a row is left out; not to be written to
     usable: Flags  # (T,)
     left_out: Flags  # (T,), far ahead of all others and not confirmed by the next: part of nothing
     begins: Flags  # (T,), first rows after a gap
@@ -115,6 +115,11 @@ class TakenIn(NamedTuple):
         """How many rows at the end are left out: nothing has confirmed them yet, so nothing follows from them."""
         kept = np.flatnonzero(~self.left_out)
         return len(self.left_out) - 1 - int(kept[-1]) if len(kept) else len(self.left_out)
+
+
+def _complete(values: Array) -> bool:
+    """Whether nothing is missing or beyond ``HUGE``."""
+    return values.size > 0 and bool(values.min() >= -HUGE and values.max() <= HUGE)  # False with a NaN
 
 
 def take_in(series: Series, *, period: float | None, partial: bool = False) -> TakenIn:
@@ -130,11 +135,14 @@ def take_in(series: Series, *, period: float | None, partial: bool = False) -> T
     """
     left_out, begins = time_flags(series, period)
     rows_in = ~left_out
-    if rows_in.all():
-        filled = carry_forward(series.values, begins)
+    values: Array = np.asarray(series.values, dtype=np.float64)
+    if _complete(values):
+        filled = values  # no copy of a long series
+    elif rows_in.all():
+        filled = carry_forward(values, begins)
     else:
-        filled = np.clip(np.asarray(series.values, dtype=np.float64), -HUGE, HUGE)
-        filled[rows_in] = carry_forward(series.values[rows_in], begins[rows_in])
+        filled = np.clip(values, -HUGE, HUGE)
+        filled[rows_in] = carry_forward(values[rows_in], begins[rows_in])
     missing = np.isnan(filled)
     usable: Flags = np.asarray(~(missing.all(axis=1) if partial else missing.any(axis=1))) & rows_in
     return TakenIn(filled, usable, left_out, begins)
@@ -155,7 +163,7 @@ def usable_parts(
         A row is usable where at least one channel has a value.
     """
     seen = take_in(series, period=series.period if period == "own" else period, partial=partial)
-    return [(rows, seen.filled[rows]) for rows in stretches_of(seen)]
+    return [(rows, np.require(seen.filled[rows], requirements="W")) for rows in stretches_of(seen)]
 
 
 def stretches_of(seen: TakenIn) -> list[slice]:

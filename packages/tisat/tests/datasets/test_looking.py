@@ -5,7 +5,7 @@ import pytest
 
 from tisat import Series
 from tisat.cli import main
-from tisat.datasets.profile import look
+from tisat.datasets.profile import copied_stretch, look
 from tisat.datasets.sizes import size_notes
 from tisat.datasets.synthetic import make_pump
 
@@ -113,3 +113,17 @@ def test_rows_without_a_value_are_not_counted_as_usable(tmp_path, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "300 of 600 rows have no value in any channel: 300 can be used." in said
     assert "300 rows are few" in said
+
+
+def test_a_stretch_written_twice_is_said_and_a_period_is_none(tmp_path, capsys):
+    rows = np.random.default_rng(1).normal(size=(900, 2)).round(2)
+    assert look(rows).copied is None
+    rows[600:800] = rows[100:300]
+    assert look(rows).copied == (200, 600, 100)
+    assert copied_stretch(np.tile(rows[:100], (5, 1))) is None  # periodic
+    assert copied_stretch(np.zeros((500, 2))) is None
+    assert copied_stretch(np.round(np.random.default_rng(2).random((900, 1)))) is None  # a switch
+    np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="a,b", comments="")
+    with pytest.raises(SystemExit):
+        main(["look", str(tmp_path / "rows.csv")])
+    assert "200 rows from row 600 on are those from row 100 on again" in " ".join(capsys.readouterr().out.split())

@@ -209,14 +209,15 @@ def test_one_duration_in_every_spelling():
 def test_channels_go_by_name_or_by_number():
     assert order_of(("b", "a", "x"), ("a", "b"), whose="m", ignore_extra=True) == [1, 0]
     assert order_of(("0", "1"), ("a", "b"), whose="m") is None
-    for given_, said in ((("0", "1", "2"), "the 2 channels.* Got 3"), (("a", "flo"), "Missing: flow; not known to it: flo. Did you mean 'flo'"),
+    for given_, said in ((("0", "1", "2"), "the 2 channels.* Got 3"), (("a", "flo"), "Missing: flow; not known to it: flo. Rename 'flo' to 'flow' if"),
                          (("a", "flow", "z"), "it was fitted on. Not known to it: z. Extra columns can be left out")):  # fmt: skip
         with pytest.raises(InputError, match=said):
             order_of(given_, ("a", "flow"), whose="m")
     names = ["Date", "Time", "ts"]
     assert time_columns(names, "Date+Time", []) == time_columns(names, None, names) == ("Date", "Time")
     assert time_columns([*names, "Date+Time"], "Date+Time", names) == ("Date+Time",)
-    assert time_columns(names, None, ["ts"]) == ("Date",), "the first that is called like a time"
+    assert time_columns(names, None, []) == ("Date",), "the first that is called like a time"
+    assert time_columns(names, None, ["ts"]) == ("ts",), "or the first of them that may hold dates"
     assert time_columns(["when"], "when", []) == ("when",)
     assert time_columns(["a"], None, ["a"]) == ()
 
@@ -322,7 +323,7 @@ def test_packed_tables_and_files_that_are_none(tmp_path):
 REFUSED = {
     "": "begin with the names of its columns. Got an empty file",
     "\n\n": "Got an empty line",
-    "time,,a\n1,2,3\n": "name every column. Got one without a name",
+    "time,,a\n1,2,3\n": "name every column. Got one without a name, column 2 of 3",
     "time,a,a\n1,2,3\n": "name each column once. Got 'a' twice",
     "time,a\n1,2\n2,3,4\n3,4\n": "have 2 cells in each row. Got 3 at row 1",
     "time,label,a\n1,yes,3\n2,no,4\n": "label column 'label' must hold 0 and 1. Got text",

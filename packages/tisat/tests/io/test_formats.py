@@ -162,6 +162,8 @@ REFUSED = {
     "time,a,state\n1,1,run\n2,2,run\n": r"column 'state' of a table must hold numbers.*--drop state",
     "time,a\n2,1\n1,2\n": r"strictly increase.*--sort",
     "time,a\n1,1\n1,2\n": r"strictly increase.*--dedup",
+    "time,a\n1,1\n2,2\n3,3\n2,2\n4,4\n": r"an earlier time.*Give --sort and --dedup",
+    "time,a\n1,1\n3,3\n2,2\n4,4\n": r"an earlier time.*give --sort \(",
     "time,a\n2026-10-25T02:59,1\n2026-10-25T02:00,2\n": r"strictly increase.*--timezone",
     "unique_id,time,a\nx,1,1\ny,1,2\n": r"several machines.*--entity unique_id",
     "time,a\n": r"at least one row",

@@ -147,7 +147,9 @@ def test_units_are_shown_whichever_of_two_lines_they_are_in(tmp_path):
     assert "line 2 was taken for units: bar, °C" in read(tmp_path, "a,b\n,\nbar,°C\n1,2\n3,4\n").notes
 
 
-@pytest.mark.parametrize("units", [";m3/h;degC;-", ";mm_s;Nm;kWh", "local;W/m2/K2;pct;rel"])
+@pytest.mark.parametrize(
+    "units", [";m3/h;degC;-", ";mm_s;Nm;kWh", "local;W/m2/K2;pct;rel", ";m3/h;°C;0/1", ";l/min;0-100 %;0/1"]
+)
 def test_units_in_plain_letters_are_no_row(tmp_path, units):
     rows = "04.05.2026 00:00;42,1;4,9;1\n04.05.2026 00:01;42,3;4,8;0\n04.05.2026 00:02;42,2;4,7;1\n"
     series = read(tmp_path, f"Zeit;flow;heat;pump\n{units}\n{rows}", time="Zeit")

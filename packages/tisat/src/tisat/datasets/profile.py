@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FEW = 8  # distinct values of a channel that is a state
 STUCK = 0.05  # share of rows in one run of equal values beyond which a measurement is stuck
+COPIED = 60  # rows in a piece that are the same as earlier ones, from which on it is said
+LAGS = 20  # that are tried
 COUNTS = 0.999  # share of steps that do not go down in a counter
 
 
@@ -64,6 +66,9 @@ class Look:
     rows_missing: int  # rows that a regular clock would have had
     rows_empty: int  # without a value in any channel
     duplicated_rows: int  # equal to the row before them in every channel
+    copied: (
+        tuple[int, int, int] | None
+    )  # the longest stretch that is an earlier one again: its rows, its first row, that of the earlier
     events: int | None
     channels: tuple[ChannelLook, ...]
     notes: tuple[str, ...]
@@ -110,10 +115,42 @@ def look(data: SeriesLike) -> Look:
         rows_missing=lost,
         rows_empty=int(nothing.sum()),
         duplicated_rows=int((repeated & ~nothing[1:]).sum()),
+        copied=copied_stretch(values),
         events=None if series.labels is None else len(series.events),
         channels=tuple(_channel(name, values[:, c], together) for c, name in enumerate(series.channels)),
         notes=series.notes,
     )
+
+
+def copied_stretch(values: Array) -> tuple[int, int, int] | None:
+    """The longest stretch of rows ``(T, C)`` that is an earlier one again: how many rows, the first, that of the earlier.
+
+    None where no stretch of COPIED rows is. A periodic series is no copy: its stretches overlap.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(500, 2))
+    >>> rows[300:400] = rows[50:150]
+    >>> copied_stretch(rows)
+    (100, 300, 50)
+    """
+    words = np.ascontiguousarray(values).view(np.uint64)
+    odd = np.random.default_rng(0).integers(0, 2**63, size=values.shape[1], dtype=np.uint64) * 2 + 1
+    keys = (words * odd).sum(axis=1, dtype=np.uint64)  # alike for rows that are alike, to the bit
+    order = np.argsort(keys, kind="stable")
+    again = keys[order[1:]] == keys[order[:-1]]
+    back = np.zeros(len(keys), dtype=np.int64)  # rows back to the last one that is the same; 0: there is none
+    back[order[1:][again]] = (order[1:] - order[:-1])[again]
+    runs = sorted(
+        events_from_labels((back[1:] == back[:-1]) & (back[1:] > 0)).tolist(), key=lambda run: run[0] - run[1]
+    )
+    best: tuple[int, int, int] | None = None
+    for lag in {int(back[start]) for start, stop in runs[:LAGS] if stop - start >= COPIED // 2}:
+        for start, stop in events_from_labels(keys[lag:] == keys[:-lag]):
+            length = int(stop - start)
+            if COPIED <= length <= lag and (best is None or length > best[0]):
+                best = length, int(start) + lag, int(start)
+    return best
 
 
 def _longest(mask: Flags) -> int:

@@ -13,6 +13,8 @@ BYTES, BYTES_PER_VALUE = 0.35e9, 100
 WORTH_SAYING = 1e9  # bytes
 LONG = 1_000_000  # rows, from which on it is said in any case
 MUCH_MISSING = 0.2  # share of the values, from which on it is said
+MOSTLY = 0.8  # share of the rows below which it is said
+MUCH_REPEATED = 0.01  # share of the rows, from which on it is said
 
 
 def is_small(rows: int) -> bool:
@@ -94,3 +96,33 @@ def missing_notes(missing: int, values: int) -> tuple[str, ...]:
     return (
         f"{100 * missing / values:.0f} % of the values are missing: the model knows the others alone. Which channels they are of: tisat look.",
     )
+
+
+def kept_notes(kept: int, rows: int) -> tuple[str, ...]:
+    """Notes on a model that keeps the scores of so many normal rows of those that can have one.
+
+    Examples
+    --------
+    >>> kept_notes(132_000, 500_000)
+    ('Budgets are checked on 132,000 of 500,000 rows: a model keeps a part of long data, and rows that lack values or follow a gap have no score.',)
+    >>> kept_notes(9800, 10_080)
+    ()
+    """
+    if kept >= MOSTLY * rows:
+        return ()
+    return (
+        f"Budgets are checked on {kept:,} of {rows:,} rows: a model keeps a part of long data, and rows that lack values or follow a gap have no score.",
+    )
+
+
+def repeated_notes(repeated: int, rows: int) -> tuple[str, ...]:
+    """Notes on a series of which so many rows equal the row before.
+
+    Examples
+    --------
+    >>> repeated_notes(600, 1000), repeated_notes(5, 1000)
+    (('600 rows equal the row before in every channel: was the logger stuck?',), ())
+    """
+    if repeated <= MUCH_REPEATED * rows:
+        return ()
+    return (f"{repeated} rows equal the row before in every channel: was the logger stuck?",)

@@ -6,6 +6,7 @@ missing and what is extra. Names that are only numbers counted from 0 are no nam
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -15,12 +16,16 @@ import numpy.typing as npt
 
 from tisat.errors import SeriesError
 from tisat.io.timestamps import epoch_unit
-from tisat.utils.near_names import meant
+from tisat.utils.near_names import meant, nearest_name
+from tisat.utils.validation import check_labels
 
+UNNAMED = "Unnamed: 0"  # a first column without a name: an index that was saved along, as pandas calls it
+SAVED_INDEX = "__index_level_0__"  # the same of a parquet file
 TIME_NAMES = (
     "timestamp", "time", "datetime", "date", "ds", "timestamp_(min)", "date/time", "date_time", "_time", "ts", "epoch",
-    "utc", "timestamp_utc", "time_stamp", "zeit", "zeitstempel", "__index_level_0__",
-)  # fmt: skip  # lower case; PSM has the sixth, the last is the index of pandas that nobody named
+    "utc", "timestamp_utc", "time_stamp", "zeit", "zeitstempel", SAVED_INDEX,
+    UNNAMED.lower(),
+)  # fmt: skip  # lower case; PSM has the sixth, the last two are the index of pandas that nobody named
 DATE_NAMES = ("date", "datum", "day")  # of a date beside a time of the day
 CLOCK_NAMES = ("time", "uhrzeit", "zeit", "clock", "time_of_day", "hour")
 LABEL_NAMES = ("is_anomaly", "label", "labels", "anomaly")  # TimeEval, TSB-AD, PSM, many
@@ -95,7 +100,8 @@ def order_of(
     missing = [name for name in wanted if name not in index]
     extra = [name for name in given if name not in set(wanted)]
     if missing or (extra and not ignore_extra):
-        hint = next((found for name in missing if (found := meant(name, extra))), "")
+        pair = next(((name, found) for name in extra if (found := nearest_name(name, missing))), None)
+        hint = f" Rename {pair[0]!r} to {pair[1]!r} if they are the same." if pair else ""
         also = " Extra columns can be left out: --ignore-extra, or ignore_extra=True." if extra and not missing else ""
         differ = [f"Missing: {listed(missing)}"] if missing else []
         differ += [f"{'not' if missing else 'Not'} known to it: {listed(extra)}"] if extra else []
@@ -139,6 +145,18 @@ def clock_like(values: npt.NDArray[np.floating[Any]]) -> str:
     return "a clock" if epoch_unit(float(values[0])) is not None and regular > 0.9 else ""
 
 
+def label_flags(values: npt.NDArray[np.floating[Any]], name: str, *, told: bool) -> npt.NDArray[np.bool_]:
+    """Labels of a column; where nobody said that it holds them, what is not 0 and 1 is refused with how to keep the channel."""
+    wrong = ~((values == 0) | (values == 1))
+    if told or not wrong.any():
+        return check_labels(values, name, "the table")
+    row = int(np.argmax(wrong))
+    raise SeriesError(
+        f"The column {name!r} is taken for labels and must hold only 0 and 1. Got {values[row]:g} at row {row} instead. If it is a channel, "
+        f"name it among channels=[...] (--channels) or rename it; drop=[{name!r}] (--drop {shlex.quote(name)}) leaves it out."
+    )
+
+
 class Roles:
     """Which columns of a table are the time, the labels and the channels.
 
@@ -154,6 +172,12 @@ class Roles:
         The column that says which machine a row is of.
     numeric : mapping from column to bool, optional
         Which hold numbers.
+    dated : sequence of str, optional
+        Columns that may hold dates: they are the time before one of numbers is; those without numbers unless given.
+    clocked : bool
+        The time is known from elsewhere: no column is looked for.
+    option : str
+        What names the channels, for the notes.
 
     Examples
     --------
@@ -172,6 +196,9 @@ class Roles:
         *,
         entity: str | None = None,
         numeric: Mapping[str, bool] | None = None,
+        dated: Sequence[str] | None = None,
+        clocked: bool = False,
+        option: str = "channels",
     ) -> None:
         twice = next((name for name, count in Counter(columns).items() if count > 1), None)
         if twice is not None:
@@ -181,24 +208,52 @@ class Roles:
             choose(columns, wanted, ())  # refuses a column that is not there
         left = {*drop, *(() if entity is None else (entity,))}
         free = [column for column in columns if column not in left]
-        self.times = time_columns(free, time, [column for column in free if (numeric or {}).get(column) is False])
+        open_to_roles = [column for column in free if column not in (channels or ())]
+        words = [column for column in open_to_roles if (numeric or {}).get(column) is False]
+        self.notes: list[str] = []
+        self.times = () if clocked else time_columns(open_to_roles, time, words, dated=dated)
         for name in self.times:
             choose(free, name, ())
         self.time = self.times[0] if len(self.times) == 1 else None
-        self.label = choose(free, label, LABEL_NAMES)
+        plainly = self.time in (*columns[:1], SAVED_INDEX) and len(called_times(open_to_roles)) < 2
+        if time is None and self.time is not None and not plainly:
+            self.notes.append(f"the column {self.time!r} was taken for the time")
+        self.label = choose(open_to_roles if label is None else free, label, LABEL_NAMES)
+        if label is None and self.label is not None:
+            self.notes.append(f"the column {self.label!r} was taken for the labels; name it in {option} to keep it")
         others = {*self.times, *(() if self.label is None else (self.label,))}
         self.channels = [column for column in free if column not in others] if channels is None else list(channels)
         if not self.channels:
             raise SeriesError(f"A table must have at least one column of values. Got only {list(columns)!r}.")
 
 
-def time_columns(columns: Sequence[str], told: str | None, words: Sequence[str]) -> tuple[str, ...]:
-    """The column of the time, or of the ``words`` a date and a time of the day; none where there is none. What was told is not looked for."""
+def called_times(columns: Sequence[str]) -> list[str]:
+    """The columns that are called like a time; one without a name is the last of them."""
+    found = [column for column in columns if str(column).strip().lower() in TIME_NAMES]
+    return sorted(found, key=lambda column: column == UNNAMED)
+
+
+def time_columns(
+    columns: Sequence[str], told: str | None, words: Sequence[str], *, dated: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """The column of the time, or of the ``words`` a date and a time of the day; none where there is none.
+
+    What was told is not looked for. Of several columns that are called like a time the first of ``dated`` is taken, which are
+    the ``words`` unless given.
+    """
     if told is not None:
+        typed: object = told  # a frame may number its columns
+        if not isinstance(typed, str):
+            if typed in columns:
+                return (told,)
+            raise SeriesError(
+                f"The time of a table must be the name of a column. Got {told!r} instead. Type time={columns[0]!r} for the first."
+            )
         two = "+" in told and told not in columns
         return tuple(part.strip() for part in told.split("+", 1)) if two else (told,)
     day, clock = choose(words, None, DATE_NAMES), choose(words, None, CLOCK_NAMES)
     if day is not None and clock is not None:
         return (day, clock)
-    found = choose(columns, None, TIME_NAMES)
-    return () if found is None else (found,)
+    may_hold_dates = words if dated is None else dated
+    found = [column for column in called_times(columns) if column != UNNAMED or column in may_hold_dates]
+    return tuple([*(column for column in found if column in may_hold_dates), *found][:1])

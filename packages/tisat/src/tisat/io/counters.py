@@ -24,23 +24,31 @@ RISING = 0.05  # share of steps that go up
 FEWEST = 100  # known rows it takes to tell
 FEW = 8  # values of a channel that has states
 FALL = 0.5  # of the range: a step down by less is no reset
+OFTEN = 0.99  # share of steps that do not go down where a counter begins again each shift or day
+RESETS = 3  # steps down that show such a habit
+NEAR = 0.1  # of the range above the least value: where it begins again
+MOST = 0.9  # share of the resets that do; the others have lost rows
 
 
 def is_counter(values: Array) -> bool:
-    """Whether known values ``(T,)`` grow and, at most now and then, start again from far below.
+    """Whether known values ``(T,)`` grow and start again: now and then from far below, or often from near the least value.
 
     Examples
     --------
-    >>> is_counter(np.arange(3000.0) % 1300), is_counter(np.sin(np.arange(500.0)))
-    (True, False)
+    >>> is_counter(np.arange(3000.0) % 1300), is_counter(np.arange(3000.0) % 480), is_counter(np.sin(np.arange(500.0)))
+    (True, True, False)
     """
     numbers = values[~np.isnan(values)]
     if len(numbers) < FEWEST or len(np.unique(numbers[:: max(1, len(numbers) // 1000)])) <= FEW:
         return False
     steps = np.diff(numbers)
-    down = steps[steps < 0]
-    span = float(numbers.max() - numbers.min())
-    return bool((steps >= 0).mean() >= GROWING and (steps > 0).mean() >= RISING and (down <= -FALL * span).all())
+    down = steps < 0
+    least, span = float(numbers.min()), float(np.ptp(numbers))
+    if (steps > 0).mean() < RISING or down.mean() > 1.0 - OFTEN:
+        return False
+    if down.mean() <= 1.0 - GROWING and (steps[down] <= -FALL * span).all():
+        return True
+    return bool(down.sum() >= RESETS and (numbers[1:][down] <= least + NEAR * span).mean() >= MOST)
 
 
 def counters_of(series: Sequence[Series]) -> tuple[str, ...]:

@@ -41,7 +41,8 @@ _UNIT = re.compile(
     r"[\[(].*[\])]|.*[°%µ²³/].*|[kMmGuµ]?(m|s|A|V|W|Wh|Hz|Pa|bar|g|N|l|C|F|K|rpm|min|h|deg|deg ?[CFK]|pcs|psi|gpm)\d?|-|",
     re.I,
 )
-_DATED = re.compile(r"([a-z]{3,9}[\s,.-]+)*\d+\D+\d+.*", re.I)  # a date or a time of day, not a number
+# A date or a time of day, not a number, and not a range such as 0/1 or 0-100 %.
+_DATED = re.compile(r"(?!0 ?[/–-] ?\d+\D*$)([a-z]{3,9}[\s,.-]+)*\d+\D+\d+.*", re.I)
 LONGEST_UNIT = 24  # letters
 
 

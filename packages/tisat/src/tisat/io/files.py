@@ -6,6 +6,7 @@ rows which come one by one later can be read the same way. This module does not 
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -16,16 +17,15 @@ import numpy as np
 
 from tisat.errors import DataFileError, ParameterError, SeriesError
 from tisat.io.arrow_arrays import plain
-from tisat.io.columns import Roles, listed
+from tisat.io.columns import UNNAMED, Roles, label_flags, listed
 from tisat.io.compression import SUFFIXES
 from tisat.io.dates import check_format
 from tisat.io.tables import gather, open_table, stray_cell
 from tisat.io.time_columns import DEDUPS, is_time_of_day, read_time_columns
 from tisat.io.time_zones import zone_of
-from tisat.io.timestamps import Times
+from tisat.io.timestamps import Times, epoch_unit
 from tisat.utils.near_names import meant, meant_file
 from tisat.utils.types import Array, Flags, Options
-from tisat.utils.validation import check_labels
 
 ENTITY = "unique_id"  # the usual name of the column that says which machine a row is of
 
@@ -115,9 +115,12 @@ def read_columns(file: Path, how: Reading) -> Columns:
         seen=dict(how.seen),
     )
     entity = ENTITY if how.entity is None and how.find_entity and ENTITY in table.columns else how.entity
+    unnamed = table.form is not None and table.form.header[0] == UNNAMED
+    aside = [UNNAMED] if unnamed and table.columns[UNNAMED] and _is_free(UNNAMED, how, entity) else []
     roles = Roles(
-        list(table.columns), how.time, how.label, how.channels, how.drop, entity=entity, numeric=table.columns
-    )
+        list(table.columns), how.time, how.label, how.channels, [*how.drop, *aside], entity=entity, numeric=table.columns,
+        option="--channels",
+    )  # fmt: skip
     text = [column for column in roles.channels if not table.columns[column]]
     if text:
         if ENTITY in text and entity is None:
@@ -138,7 +141,7 @@ def read_columns(file: Path, how: Reading) -> Columns:
     values, texts = gather(table.batches, rows=table.rows, numeric=roles.channels)
     if len(values) == 0:
         raise SeriesError("A table must have at least one row below its header. Got none.")
-    notes = [] if table.form is None else list(table.form.notes)
+    notes = [*(() if table.form is None else table.form.notes), *roles.notes]
     form_notes = {} if table.form is None else table.form.said()
     if how.drop:
         form_notes["drop"] = ",".join(how.drop)
@@ -153,19 +156,28 @@ def read_columns(file: Path, how: Reading) -> Columns:
         )
     times = None
     pair = list(roles.times)
+    if aside:
+        pair = _unnamed_counter(file, texts, pair, notes, strict=how.channels is None)
     if len(pair) == 2 and not is_time_of_day(texts[pair[1]]):
         notes.append(f"the column {pair[1]!r} was left out; {pair[0]!r} is the time")
         pair = pair[:1]
     elif len(pair) == 2:
         notes.append(f"the time is {pair[0]!r} and {pair[1]!r} together")
     if pair:
-        times, form = read_time_columns(
-            [texts[name] for name in pair],
-            pair,
-            time_format=how.time_format,
-            timezone=how.timezone,
-            seen=how.seen.get("time_format"),
-        )
+        try:
+            times, form = read_time_columns(
+                [texts[name] for name in pair],
+                pair,
+                time_format=how.time_format,
+                timezone=how.timezone,
+                seen=how.seen.get("time_format"),
+            )
+        except SeriesError as error:
+            if unnamed and pair == [UNNAMED] and not re.match(r"\s*\d", str(texts[UNNAMED][0])):
+                raise SeriesError(
+                    f"{error} It is in the first column, which has no name. {_index_saved(file)}"
+                ) from None
+            raise
         if form is not None:
             form_notes["time_format"] = form
             notes.append(f"dates were read {form}; --time-format says another way")
@@ -176,9 +188,38 @@ def read_columns(file: Path, how: Reading) -> Columns:
     labels = None
     if roles.label is not None:
         column = plain(texts[roles.label].cast(pa.float64()))
-        labels = check_labels(column, roles.label, "the table")
+        labels = label_flags(column, roles.label, told=how.label is not None)
     entities = None if entity is None else texts[entity]
     return Columns(values, roles.channels, times, labels, entities, tuple(notes), form_notes)
+
+
+def _is_free(column: str, how: Reading, entity: str | None) -> bool:
+    """Whether nothing was said of a column."""
+    return column not in (how.time, how.label, entity, *how.drop, *(how.channels or ()))
+
+
+def _unnamed_counter(
+    file: Path, texts: dict[str, Any], pair: list[str], notes: list[str], *, strict: bool
+) -> list[str]:
+    """The columns of the time, where the first column has no name and holds numbers: a count of rows is left out."""
+    numbers = np.asarray(plain(texts[UNNAMED]), dtype=np.float64)
+    if bool((np.diff(numbers) == 1).all()) and float(numbers[0]).is_integer() and epoch_unit(float(numbers[0])) is None:
+        notes.append("the first column has no name, counts rows and was left out")
+        return pair
+    if not pair and epoch_unit(float(numbers[0])) is not None:
+        return [UNNAMED]
+    if not strict:
+        return pair
+    raise SeriesError(
+        f"A first column without a name must hold dates, or count the rows. Got {listed([f'{one:g}' for one in numbers[:3]])} instead. {_index_saved(file)}"
+    )
+
+
+def _index_saved(file: Path) -> str:
+    return (
+        f"If it is the time, save it under a name: frame.to_csv({file.name!r}, index_label='time'); "
+        f"--drop {shlex.quote(UNNAMED)}, or drop=[{UNNAMED!r}], leaves it out."
+    )
 
 
 def stem_of(file: Path) -> str:

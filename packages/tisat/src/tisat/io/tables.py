@@ -19,6 +19,7 @@ import numpy as np
 
 from tisat.errors import DataFileError, SeriesError
 from tisat.io.arrow_arrays import plain
+from tisat.io.columns import UNNAMED
 from tisat.io.compression import JSON, SHEETS, inner_suffix, open_bytes, problem
 from tisat.io.dialect import Format, open_text, sniff
 from tisat.io.missing_values import is_missing, spellings
@@ -181,7 +182,7 @@ def text_schema(path: Path, form: Format) -> dict[str, Any]:
 
     line = form.skip if form.skip == 1 else None
     if "" in form.header:
-        hint = "one without a name (an index that was saved along?)"
+        hint = f"one without a name, column {form.header.index('') + 1} of {len(form.header)}"
         raise problem(path, "name every column", hint, line=line)
     twice = next((name for name, count in Counter(form.header).items() if count > 1), None)
     if twice is not None:
@@ -275,6 +276,8 @@ def open_table(file: Path, **how: Any) -> Table:
         return _open_json(file)
     words = tuple(how.pop("missing", ()))
     form = replace(sniff(file, workbook=suffix in SHEETS, **how), missing=words)
+    if form.header[0] == "" and "" not in form.header[1:]:
+        form = replace(form, header=(UNNAMED, *form.header[1:]))
     kinds = text_schema(file, form)
     holds = {kind: _holds_numbers(kind) for kind in set(kinds.values())}
     numbers = {kind for kind, good in holds.items() if good and (kind == GROUPED or not pa.types.is_boolean(kind))}

@@ -29,6 +29,10 @@ def plain_array(data: Any) -> AnyArray:
 
 def check_values(values: object) -> AnyFloats:
     """Values as floats of shape (T, C); what is masked is missing."""
+    if hasattr(values, "columns"):
+        raise SeriesError(
+            "The values of a Series must be an array. Got a table: Series.from_table(table) takes its names, times and labels."
+        )
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked is missing
     array = np.asarray(values)
@@ -121,4 +125,6 @@ def _way_on_of_file(array: AnyArray, late: AnyArray, row: int, *, zoned: bool) -
         )
     if array[row] == array[row - 1]:
         return "Give --dedup first, last or mean (Python: dedup=); in files of several machines --entity (entity=)."
+    if array[row] in array[:row]:  # rows that came twice, as where two exports overlap
+        return "Give --sort and --dedup first, last or mean (Python: sort=True, dedup=); in files of several machines --entity (entity=)."
     return "If rows only came out of order, give --sort (Python: sort=True); in files of several machines --entity (entity=)."
