@@ -59,6 +59,9 @@ def test_foreign_files_are_refused(tmp_path):
         load(tmp_path / "foreign")
     with pytest.raises(ArtefactError, match="File not found"):
         load(tmp_path / "nothing")
+    (tmp_path / "x.csv").write_text("time,a\n" + "2026-01-01,1\n" * 9)
+    with pytest.raises(ArtefactError, match=r"written by tisat fit; this one is truncated or foreign\.$"):
+        load(tmp_path / "x.csv")
 
 
 def test_an_unknown_detector_is_refused(tmp_path):

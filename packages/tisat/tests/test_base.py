@@ -8,9 +8,9 @@ from hypothesis.extra import numpy as hnp
 from sklearn.utils.validation import check_is_fitted
 
 from contract.toy import Distance
-from tisat.detectors import Detector
+from tisat.detectors import Detector, from_function
 from tisat.errors import InputError, ParameterError, SeriesError
-from tisat.gap_filling import MAX_GAP, carry_forward, usable_parts
+from tisat.gap_filling import MAX_GAP, carry_forward, take_in, usable_parts
 from tisat.registry import resolve
 from tisat.series import Series
 from tisat.testing.contracts import check_detector
@@ -66,6 +66,14 @@ def test_parts_cover_every_usable_row_once_and_never_cross_a_gap(runs, jumps):
         if series.period == 60.0:
             assert (np.diff(seconds[rows]) <= MAX_GAP * 60.0).all()
     np.testing.assert_array_equal(covered, usable)
+
+
+def test_a_series_that_lacks_nothing_is_not_copied_but_for_training():
+    series = Series(ROWS)
+    assert np.shares_memory(take_in(series, period=None).filled, series.values)
+    part = usable_parts(series)[0][1]
+    assert part.flags.writeable
+    assert not np.shares_memory(part, series.values)
 
 
 def test_a_jump_in_time_restarts_the_warm_up():
@@ -165,6 +173,19 @@ def test_points_of_another_number_of_rows_are_refused_in_a_sentence():
     fitted.late = True
     with pytest.raises(InputError, match=r"Got \(776, 1\) for 800 rows"):
         fitted.alarms(rows, false_alarms="1/20 rows")
+
+
+def test_points_that_are_never_numbers_are_not_blamed_on_the_length_of_the_series():
+    def divided(values):
+        with np.errstate(all="ignore"):
+            return values[:, 0] / 0.0 * 0.0
+
+    with pytest.raises(
+        InputError, match=r"numbers after its warm-up of 4 rows. Got NaN in each of 396 training rows; does it"
+    ):
+        from_function(divided, context=4).fit(np.ones((400, 2)), holdout=0.0)
+    with pytest.raises(SeriesError, match=r"in more than 4 rows without a gap|must be longer than its warm-up"):
+        from_function(divided, context=4).fit([np.ones((4, 2))] * 20, holdout=0.0)
 
 
 def test_an_unknown_detector_is_answered_with_the_way_to_make_it_known():

@@ -101,8 +101,13 @@ def _look_outside() -> None:
 
     for point in entry_points(group=ENTRY_POINTS):
         DETECTORS.setdefault(point.name, point.value)
-    for target in os.environ.get(IMPORTS, "").split():
+    for target in imported():
         add(target)
+
+
+def imported() -> list[str]:
+    """What ``--import`` and ``TISAT_IMPORT`` name: ``name=module:Class`` each."""
+    return os.environ.get(IMPORTS, "").split()
 
 
 def _knows(name: str) -> bool:
@@ -161,14 +166,57 @@ def resolve(name: str) -> type[Detector]:
     return found
 
 
-def name_of(cls: type[object]) -> str:
-    """The name under which ``cls`` is registered."""
+def check_detector(detector: object, *, whose: str) -> None:
+    """Refuse what is no detector, with what makes one of it.
+
+    Parameters
+    ----------
+    detector : object
+        A detector has ``fit``, ``decision_function`` and ``traits``.
+    whose : str
+        Whose parameter it is.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> check_detector(Ridge(), whose="compare")
+    Traceback (most recent call last):
+        ...
+    tisat.errors.ParameterError: The detector of compare must be a name that `tisat detectors` lists, or a detector of tisat. Got Ridge() instead; tisat.detectors.from_forecaster(Ridge()) makes one.
+    """
+    if hasattr(detector, "traits") and hasattr(detector, "decision_function") and not isinstance(detector, type):
+        return
+    kind = detector.__name__ if isinstance(detector, type) else type(detector).__name__
+    what = f"the class {kind}" if isinstance(detector, type) else repr(detector)
+    if isinstance(detector, type):
+        hint = f"give an object of it, such as {kind}()"
+    elif hasattr(detector, "detector") and hasattr(detector, "budget"):
+        what, hint = f"a {kind}", "give its detector, and its settings to all: watch.detector"
+    elif hasattr(detector, "steps") and hasattr(detector, "prepare"):
+        what, hint = f"a {kind}", "give its detector and rows that went through its transformers"
+    elif hasattr(detector, "decision_function") or hasattr(detector, "score_samples"):
+        hint = f"tisat.detectors.from_sklearn({kind}()) makes one"
+    elif hasattr(detector, "predict"):
+        hint = f"tisat.detectors.from_forecaster({kind}()) makes one"
+    else:
+        hint = "tisat.detectors.from_function, from_sklearn, from_pyod and from_forecaster make one"
+    raise ParameterError(
+        f"The detector of {whose} must be a name that `tisat detectors` lists, or a detector of tisat. Got {what} instead; {hint}."
+    )
+
+
+def is_registered(cls: type[object]) -> bool:
+    """Whether ``cls`` has a name here."""
     path = f"{cls.__module__}:{cls.__qualname__}"
     if path not in DETECTORS.values():
         _look_outside()
-    for name, target in DETECTORS.items():
-        if target == path:
-            return name
+    return path in DETECTORS.values()
+
+
+def name_of(cls: type[object]) -> str:
+    """The name under which ``cls`` is registered."""
+    if is_registered(cls):
+        return next(name for name, target in DETECTORS.items() if target == f"{cls.__module__}:{cls.__qualname__}")
     raise ParameterError(
         f"The class {cls.__qualname__} must be registered before it can be saved or loaded. "
         f"Call tisat.registry.register(name, {cls.__qualname__}) first."

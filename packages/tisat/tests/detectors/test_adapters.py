@@ -115,6 +115,12 @@ def jumps(values):
     return np.abs(np.diff(values, axis=0, prepend=values[:1])).max(axis=1)
 
 
+@pytest.mark.parametrize("wrap", [from_sklearn, from_pyod])
+def test_a_class_is_refused_at_once(wrap):
+    with pytest.raises(ParameterError, match=r"must be an object with fit\. Got the class OneClassSVM instead"):
+        wrap(OneClassSVM)
+
+
 def test_a_function_goes_through_the_alarm_layer():
     normal = np.random.default_rng(1).standard_normal((4000, 2))
     detector = from_function(jumps, context=1).fit(normal)

@@ -2,14 +2,19 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import Ridge
 
 import tisat
 from tisat.cli import main
 from tisat.datasets.synthetic import KINDS, make_plant
+from tisat.detectors import Mahalanobis
+from tisat.detectors.compared import ComparedDetector, DetectorComparison
 from tisat.errors import ParameterError, SeriesError
 
 
@@ -74,6 +79,48 @@ def test_an_unknown_name_is_refused_before_anything_is_fitted(normal):
         tisat.compare(normal[:50], ["last-value"])
 
 
+@pytest.mark.parametrize(
+    ("detector", "sentence"),
+    [
+        (Ridge(), r"Got Ridge\(\) instead; tisat\.detectors\.from_forecaster\(Ridge\(\)\) makes one"),
+        (IsolationForest(), r"from_sklearn\(IsolationForest\(\)\) makes one"),
+        (Mahalanobis, r"Got the class Mahalanobis instead; give an object of it, such as Mahalanobis\(\)"),
+        (tisat.Watch("ewma"), r"Got a Watch instead; give its detector"),
+        (tisat.Pipeline([("detector", Mahalanobis())]), r"Got a Pipeline instead; give its detector and rows"),
+        (3, r"Got 3 instead; tisat\.detectors\.from_function"),
+    ],
+)
+def test_what_is_no_detector_is_refused_with_what_makes_one(normal, detector, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        tisat.compare(normal, ["mahalanobis", detector])
+
+
+def test_detectors_may_have_names_of_yours(normal):
+    found = tisat.compare(normal, {"mine": Mahalanobis(window=3), "ewma": "ewma"}, budget="1/500 rows", n_faults=3)
+    assert {one.detector for one in found.detectors} == {"mine", "ewma"}
+
+
+def test_several_series_are_refused_as_such(normal):
+    with pytest.raises(SeriesError, match=r"must be one series\. Got 2 instead"):
+        tisat.compare([normal, normal], ["ewma"])
+
+
+def test_the_first_detector_does_not_pay_for_what_all_share(normal, monkeypatch):
+    fitted = []
+    plain = tisat.Watch.fit
+    monkeypatch.setattr(tisat.Watch, "fit", lambda self, *a, **k: (fitted.append(len(a[0])), plain(self, *a, **k))[1])
+    tisat.compare(normal, ["ewma"], budget="1/500 rows", n_faults=1)
+    assert fitted == [600, 2000]
+
+
+def test_the_answer_claims_no_contest_of_one(normal):
+    one = ComparedDetector("ewma", allowed=4.0, budget="met", found=3, faults=7)
+    alone = DetectorComparison("plant", "1/day", 100, 100, (one,))
+    assert "ewma found 3 of 7 injected faults." in alone.answer
+    none = DetectorComparison("plant", "1/day", 100, 100, (replace(one, found=0),))
+    assert none.answer.endswith("No injected fault was found.")
+
+
 def test_the_verb_prints_the_same(normal, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.savetxt("normal.csv", normal.values, delimiter=",", header="a,b,c,d", comments="")
@@ -124,3 +171,9 @@ def test_faults_are_found_at_a_loose_budget_too():
     assert strict["prism"].found >= 17
     assert loose["prism"].found >= 0.6 * strict["prism"].found
     assert loose["random-guess"].found == strict["random-guess"].found == 0  # its alarms are there without the faults
+
+
+def test_a_single_channel_has_no_broken_correlation(normal):
+    found = tisat.compare(normal.select(normal.channels[:1]), ["ewma"], budget="1/500 rows", n_faults=14).detectors[0]
+    assert found.faults == 14
+    assert set(found.by_kind) == set(KINDS) - {"broken correlation"}

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor, IsolationForest, RandomForestClassifier
 from sklearn.linear_model import Ridge
 from sklearn.multioutput import MultiOutputRegressor
 
@@ -116,6 +116,69 @@ def test_a_regressor_of_one_target_is_fitted_to_each_channel():
     np.testing.assert_array_equal(both.decision_function(rows), alone.decision_function(rows))
 
 
+class Gaps(Band):
+    """No forecast after a large value."""
+
+    def predict(self, windows):
+        return np.where(np.abs(windows[:, -1:, 0]) > 2.0, np.nan, windows[:, -1])
+
+
+def test_a_row_without_a_forecast_has_no_score():
+    rows = np.random.default_rng(0).normal(size=(400, 2))
+    watch = tisat.Watch(from_forecaster(Gaps(), window=5), budget="1/50 rows").fit(rows)
+    large = np.abs(watch.detector._standardise(rows)[:-1, 0]) > 2.0
+    missing = np.append(True, large)
+    missing[:5] = True
+    assert missing[5:].any()
+    monitor = watch.monitor()
+    ways = watch.detector.decision_function(rows), [one.score for one in monitor.extend(rows)]
+    monitor = watch.monitor()
+    for scores in (*ways, [monitor.update(row).score for row in rows]):
+        np.testing.assert_array_equal(np.isnan(scores), missing)
+    assert watch.alarms(rows).tally.judged == 400 - missing.sum()
+
+
+def test_forecasts_of_which_none_is_known_and_bounds_in_the_other_order_are_refused():
+    class Silent(Band):
+        def predict(self, windows):
+            return np.full(windows[:, -1].shape, np.nan)
+
+    class Swapped(Band):
+        def predict(self, windows):
+            return super().predict(windows)[::-1]
+
+    class Crossing(Band):  # as quantiles may, now and then
+        def predict(self, windows):
+            low, high = super().predict(windows)
+            return low, np.where(windows[:, 0] > 0.9, low - 0.01, high)
+
+    wave = np.sin(np.arange(300) / 7.0)
+    with pytest.raises(InputError, match=r"Silent must be numbers\. Got NaN for every training row"):
+        from_forecaster(Silent(), window=5).fit(wave)
+    with pytest.raises(InputError, match=r"must be a pair \(lower, upper\)\. Got a lower one above .* in 100% of"):
+        from_forecaster(Swapped(), window=5).fit(wave)
+    assert np.isfinite(from_forecaster(Crossing(), window=5).fit(wave).decision_function(wave)[5:]).all()
+
+
+def test_what_is_no_forecaster_is_refused_at_once():
+    class Regressor:
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return X[:, 0]
+
+    for model, got in (
+        (object(), "Got <object"),
+        (Regressor(), r"Got Regressor, whose fit takes \(X, y\); derive it from sklearn\.base\.RegressorMixin"),
+        (Band, r"Got the class Band instead; give an object of it, such as Band\(\)"),
+        (Ridge, "Got the class Ridge"),
+        (IsolationForest(), r"Got IsolationForest\(\), which tells outliers; tisat\.detectors\.from_sklearn"),
+    ):
+        with pytest.raises(ParameterError, match=f"an object with fit.parts. and predict.windows.. {got}"):
+            from_forecaster(model, window=5)
+
+
 def test_what_is_no_forecaster_is_refused():
     with pytest.raises(ParameterError, match="must be a regressor of scikit-learn"):
         from_forecaster(RandomForestClassifier()).fit(np.arange(100.0))
@@ -130,3 +193,8 @@ def test_what_is_no_forecaster_is_refused():
 
     with pytest.raises(InputError, match="one value for each channel"):
         from_forecaster(Wrong(), window=4).fit(np.arange(100.0))
+
+
+def test_a_detector_of_tisat_is_not_adapted():
+    with pytest.raises(ParameterError, match="a detector of tisat: give it as it is"):
+        tisat.detectors.from_sklearn(tisat.detectors.IsolationForest())

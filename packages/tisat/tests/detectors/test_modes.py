@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from modes_generator import CHANNELS, DAY, WEEK, make_plant_with_modes
 from sklearn.ensemble import HistGradientBoostingRegressor
+from threadpoolctl import threadpool_info
 
 from tisat.datasets.synthetic import make_plant, make_pump
 from tisat.detectors import Prism, load
@@ -35,6 +36,20 @@ def watch(plant):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Watch(Prism(**QUICK), budget="1/day").fit(plant.train, holdout=0.2)
+
+
+def test_trees_are_grown_with_one_thread(monkeypatch):
+    """Two threads on busy cores wait for each other: a fit of 10 processor seconds took 250."""
+    fit, seen = HistGradientBoostingRegressor.fit, []
+
+    def spy(self, *args):
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp")
+        return fit(self, *args)
+
+    monkeypatch.setattr(HistGradientBoostingRegressor, "fit", spy)
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    boost(rows, rows[:, 0], np.arange(2))
+    assert set(seen) == {1}
 
 
 def test_trees_say_what_scikit_learn_says():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tisat.detectors._neural import NeuralDetector  # noqa: E402
 from tisat.detectors._training import available_device  # noqa: E402
 from tisat.detectors.loading import load  # noqa: E402
 from tisat.errors import ArtefactError, ParameterError, SeriesError, TrainingError  # noqa: E402
+from tisat.io.durations import spelt  # noqa: E402
 from tisat.utils.parameters import integer  # noqa: E402
 
 
@@ -351,3 +353,29 @@ def test_one_network_for_several_entities_and_each_in_its_own_units(rows):
     np.testing.assert_allclose(mine.decision_function(rows), theirs.decision_function(other), rtol=1e-3)
     np.testing.assert_allclose(mine.normal_, theirs.normal_, rtol=1e-3)
     assert shared.steps_ == len(shared.history_) * -(-len(shared._split([300, 300])[0]) // shared.batch_size)
+
+
+@pytest.mark.parametrize(("slow", "level"), [(1.0, "INFO"), (6.0, "WARNING")])
+def test_a_long_training_says_how_long_and_does_not_count_the_first_step(slow, level, rows, monkeypatch, caplog):
+    """Without handlers, logging prints warnings: a Python user sees it."""
+    clock = SimpleNamespace(now=0.0, steps=0)
+
+    class Slow(ToyAutoencoder):
+        def _training_step(self, *args):
+            clock.steps += 1
+            clock.now += 1000.0 if clock.steps == 1 else slow
+            return super()._training_step(*args)
+
+    monkeypatch.setattr("tisat.detectors._training.time", SimpleNamespace(perf_counter=lambda: clock.now))
+    with caplog.at_level("INFO", logger="tisat.training"):
+        Slow(epochs=1, validation=0.0).fit(rows[:199], holdout=0.0)  # 12 whole batches
+    said = [one for one in caplog.records if "steps an epoch" in one.getMessage()]
+    steps = clock.steps
+    assert [one.levelname for one in said] == [level]
+    assert f"{steps} steps an epoch, about {spelt(steps * slow, digits=2)} each" in said[0].getMessage()
+    (early,) = [one for one in caplog.records if "the first of" in one.getMessage()]
+    bound = spelt(steps * 1000.0, digits=2)
+    assert early.getMessage().endswith(
+        f"the first of {steps} steps took {spelt(1000.0, digits=2)}; 1 epoch: {bound} at most"
+    )
+    assert caplog.records.index(early) < caplog.records.index(said[0])

@@ -11,6 +11,7 @@ from tisat.detectors.prism.line import fit_line, forecasts
 from tisat.detectors.prism.relations import FILTERS, PAST, SMOOTH, Relations
 from tisat.detectors.prism.rhythm import LAGS, LARGEST, LEAST_ENERGY, ROWS, Rhythm
 from tisat.errors import ArtefactError, ParameterError
+from tisat.gap_filling import HUGE
 from tisat.persistence.model_file import read_artefact, write_artefact
 
 NAMES = list(VIEWS)
@@ -189,8 +190,8 @@ def test_huge_values_leave_finite_scores(detector, pump):
     values[250:, 1] = -1.7e308
     assert np.isfinite(detector.decision_function(values)[101:]).all()
     wild = np.array(pump.train.values[:400])
-    wild[200] = 1.7e308
-    wild[300] = -1.7e308
+    wild[200] = HUGE  # fit refuses what is beyond it
+    wild[300] = -HUGE
     assert np.isfinite(Prism(lags=20).fit(wild, holdout=0.0).decision_function(values)[101:]).all()
 
 
@@ -347,3 +348,21 @@ def test_windows_of_one_channel_or_another_forecaster_are_answered_without_the_v
     found = detector._answers(windows)
     np.testing.assert_array_equal(found, np.concatenate([detector._answers(one[None]) for one in windows]))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+def test_a_lively_channel_at_another_level_is_no_noisy_one():
+    views, channels = len(VIEWS), 2
+    levels, calm = np.tile([0.0, 1.0], (views, 1)), np.zeros((1, channels))
+
+    def fused(level):
+        parts, points = np.zeros((1, views, channels)), np.empty((1, views + 2 * channels + 1))
+        parts[0, list(VIEWS).index("activity"), 0], parts[0, fusion.RELATIONS, 0] = 100.0, level
+        aside, seen, lively = np.full((1, channels), 0.3), np.full((1, channels), 0.5), np.array([[1.2, -3.0]])
+        fusion.fuse(
+            parts, np.zeros((0, 0, 0), dtype=bool), np.zeros((views, channels)), levels, np.ones(views), seen, calm, aside, lively,
+            fusion.OTHERS, fusion.RELATIONS, np.empty((3, views)), points,
+        )  # fmt: skip
+        return points[0, views + channels :].tolist()
+
+    assert fused(1.0) == [0.5, 0.5, 1.2]
+    assert fused(25.0) == [0.2, 0.2, 0.0]  # what the others say of it

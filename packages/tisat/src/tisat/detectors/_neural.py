@@ -83,18 +83,21 @@ class NeuralDetector(TrainedDetector[Network]):
         checkpoint : path, optional
             A file that says after every epoch where training stands.
         resume : bool
-            Go on from ``checkpoint`` if it exists; the weights are those of a run that was never interrupted. A
-            checkpoint of other parameters or other data is refused.
+            Go on from ``checkpoint`` if it exists; the weights are those of a run that was never interrupted. Other
+            ``epochs`` or another ``device`` continue it; a checkpoint of other parameters or other data is refused.
         """
         again = check_flag(resume, "resume", f"{type(self).__name__}.fit")
         path = None if checkpoint is None else Path(checkpoint)
         fit_series(self, series, holdout=holdout, learn=partial(self._fit, checkpoint=path, resume=again))
         return self
 
-    def fit_together(self, many: Sequence[SeriesLike]) -> Self:
+    def fit_together(
+        self, many: Sequence[SeriesLike], *, checkpoint: str | Path | None = None, resume: bool = False
+    ) -> Self:
         """One network for several entities: each series in units of its own training rows.
 
         What comes back is the shared model; :func:`tisat.detectors.adapt` makes a detector of it for one entity.
+        ``checkpoint`` and ``resume`` are those of :meth:`fit`.
 
         Examples
         --------
@@ -109,7 +112,7 @@ class NeuralDetector(TrainedDetector[Network]):
         for one in (as_series(series, whose=whose) for series in many):
             low, span = channel_ranges([one.values])
             scaled.append(Series((one.values - low) / span, channels=one.channels, name=one.name))
-        return self.fit(scaled, holdout=0.0)
+        return self.fit(scaled, holdout=0.0, checkpoint=checkpoint, resume=resume)
 
     def _adapt_to(self, series: Series) -> None:
         """Learn scaling, spread and normal points from one entity's rows.

@@ -46,7 +46,8 @@ Network = TypeVar("Network", bound="torch.nn.Module")
 
 ANCHORS = ("none", "mean")
 REPORT = logging.getLogger("tisat.training")  # where training stands, a line an epoch; the command line prints it
-ESTIMATED_AFTER = 3  # steps of an epoch after which its time is said
+ESTIMATED_AFTER = 4  # steps of an epoch after which its time is said; the first, which is slower, does not count
+SLOW, LONG = 5.0, 60.0  # seconds of a first step, of a training, from which its time is said: LONG as a warning
 INITIAL, TRAINING, VALIDATION, SCORING, EARLIER = range(5)  # what a seed is drawn for
 
 
@@ -361,9 +362,15 @@ class TrainedDetector(Detector, Generic[Network]):
                 helper.train()
             steps = -(-len(order) // self.batch_size)
             for number, batch in enumerate(self._batches(values, order)):
+                if number == 1:
+                    steady_since = time.perf_counter()
+                    if left and (first := steady_since - begun) > SLOW:
+                        bound = f"{left} epoch{'s' * (left != 1)}: {spelt(left * steps * first, digits=2)} at most"
+                        REPORT.info("%s: %s, the first of %d steps took %s; %s", type(self).__name__, title, steps, spelt(first, digits=2), bound)  # fmt: skip
                 if number == ESTIMATED_AFTER and left:
-                    each = (time.perf_counter() - begun) * steps / number
-                    REPORT.info(
+                    each = (time.perf_counter() - steady_since) * steps / (number - 1)
+                    REPORT.log(
+                        logging.WARNING if left * each > LONG else logging.INFO,
                         "%s: %s, %d steps an epoch, about %s each; %d epoch%s, about %s in all", type(self).__name__, title, steps,
                         spelt(each, digits=2), left, "s" * (left != 1), spelt(left * each, digits=2),
                     )  # fmt: skip

@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tisat.detectors._windows import StandardWindowDetector, training_windows
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Detector
 from tisat.errors import ArtefactError, ParameterError
 from tisat.gap_filling import HUGE
 from tisat.utils.extras import require
@@ -133,7 +133,7 @@ class Adapter(StandardWindowDetector):
         if not (hasattr(estimator, "score_samples") or hasattr(estimator, "decision_function")):
             raise ParameterError(
                 f"The estimator of Adapter must have score_samples or decision_function after fit "
-                f"(LocalOutlierFactor: novelty=True). Got {estimator!r} instead."
+                f"(LocalOutlierFactor: novelty=True; what forecasts goes to from_forecaster). Got {estimator!r} instead."
             )
         return estimator
 
@@ -215,11 +215,14 @@ class Adapter(StandardWindowDetector):
 
 
 def _adapted(estimator: Any, library: str, options: Options) -> Adapter:
-    if not hasattr(estimator, "fit"):
-        raise ParameterError(
-            f"The estimator given to from_{library} must be an object with fit. Got {estimator!r} instead."
-        )
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        what = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
+        raise ParameterError(f"The estimator given to from_{library} must be an object with fit. Got {what} instead.")
     cls = type(estimator)
+    if isinstance(estimator, Detector):
+        raise ParameterError(
+            f"The estimator given to from_{library} must be one of another package. Got {estimator!r}, a detector of tisat: give it as it is."
+        )
     name = f"{library}:{cls.__name__}"
     if name in ESTIMATORS and cls.__module__.partition(".")[0] == library:
         defaults = cls().get_params()

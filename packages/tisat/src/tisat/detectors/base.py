@@ -7,8 +7,8 @@ A subclass writes three things and inherits the rest:
   itself with m = 1; rows of NaN while warming up; the point at t depends on rows ``<= t`` only;
 * ``_context()``: how many rows before t the point at t depends on (None: all of them, and then ``_stream`` too).
 
-``aggregate(points)`` turns points into scores: the mean of squares where point c is channel c (``points_are_channels``),
-the point itself otherwise.
+``aggregate(points)`` turns points ``(T, m)`` into scores ``(T,)``: the mean of squares where point c is channel c
+(``points_are_channels``), the first of the m otherwise. Override it for another score.
 
 What is missing: each channel is carried forward for at most ``MAX_GAP`` rows. A row that still lacks a value is
 unusable, and so is the span of a jump in time longer than ``MAX_GAP`` sampling periods. A series is cut there into
@@ -144,7 +144,7 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
     # ------------------------------------------------------------------ from points to scores
 
     def aggregate(self, points: Array) -> Array:
-        """Scores ``(T,)`` of points ``(T, m)``: the mean of squares where points are channels, else the point itself.
+        """Scores ``(T,)`` of points ``(T, m)``: the mean of squares where points are channels, else their first column.
 
         Where channels are missing they count as usual, so that the rest is neither louder nor quieter than it was.
         """
@@ -362,11 +362,11 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         """
         return cross_fitted(self, parts)
 
-    def _prepare_fold(self, other: Self) -> None:
-        """Give the model of a fold what is decided once for all of them.
+    def _decide(self, parts: Sequence[Array]) -> None:
+        """Decide on all rows what the models of the folds share; nothing unless overridden."""
 
-        Nothing unless overridden.
-        """
+    def _prepare_fold(self, other: Self) -> None:
+        """Give the model of a fold what is decided once for all of them; nothing unless overridden."""
 
     def _learn_from_fold(self, scored: Sequence[Sequence[Array]], other: Self) -> None:
         """Take notice of points that the model of a fold gave to rows it has not seen, by part; nothing unless overridden."""

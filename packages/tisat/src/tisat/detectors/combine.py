@@ -6,6 +6,7 @@ others. Members are fitted on the same rows. Alarm rules see every member (``vie
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ from tisat.detectors.streaming import RowStream
 from tisat.errors import ArtefactError, ParameterError, SeriesError
 from tisat.persistence.estimator import detector_from, document_of
 from tisat.series import Series
-from tisat.utils.parameters import FROM_PRESET, choice, learned, value
+from tisat.utils.parameters import FROM_PRESET, choice, clone, learned, value
 from tisat.utils.stage import State
 from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap, Params
 
@@ -99,8 +100,12 @@ class Combine(Detector):
             raise ParameterError(
                 f"The 'members' parameter of Combine must be a tuple of 1 to {MOST} detectors. Got {members!r} instead."
             )
-        detectors = []
+        detectors: list[Detector] = []
         for description in members:
+            if isinstance(description, Detector):
+                detectors.append(clone(description))
+                detectors[-1]._check_parameters()
+                continue
             name, params = (
                 (description, {})
                 if isinstance(description, str)
@@ -110,7 +115,7 @@ class Combine(Detector):
             )
             if not isinstance(name, str) or not isinstance(params, Mapping):
                 raise ParameterError(
-                    f"A member of Combine must be a name, or (name, parameters). Got {description!r} instead."
+                    f"A member of Combine must be a name, (name, parameters) or a detector. Got {description!r} instead."
                 )
             cls = registry.resolve(name)
             if not issubclass(cls, Detector):
@@ -130,7 +135,7 @@ class Combine(Detector):
 
     def _fit(self, parts: Sequence[Array]) -> None:
         normal = [Series(part, channels=self.channels_) for part in parts]
-        members = [member.fit(normal, holdout=0.0) for member in self._build()]
+        members = [member.fit(normal, holdout=0.0) for member in vars(self).pop("_decided", None) or self._build()]
         self.levels_ = np.array([_level(member.aggregate(member.normal_)) for member in members])
         for member in members:
             member.normal_, member.normal_breaks_ = member.normal_[:KEPT], np.zeros(1, dtype=np.int64)
@@ -139,7 +144,19 @@ class Combine(Detector):
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
         if any(member.traits.crossfit < 2 for member in self._build()):
             return None  # a member is expensive to fit: a tail is held out instead
+        self._decide(parts)
         return super()._cross_fitted(parts)
+
+    def _decide(self, parts: Sequence[Array]) -> None:
+        self._decided = self._build()
+        for member in self._decided:
+            member.channels_, member.n_channels_ = self.channels_, self.n_channels_
+            member._decide(parts)
+
+    def _prepare_fold(self, other: Combine) -> None:
+        other._decided = other._build()
+        for member, fresh in zip(self._decided, other._decided, strict=True):
+            member._prepare_fold(fresh)
 
     def _points(self, part: Array) -> Array:
         return np.concatenate([member._points(part) for member in self.members_], axis=1)
@@ -255,7 +272,7 @@ def combine(*members: str | tuple[str, Params] | Detector, how: str = "sum") -> 
     Parameters
     ----------
     *members : str, (str, dict) or Detector
-        Registered names, names with parameters, or detectors, of which the parameters are taken.
+        Registered names, names with parameters, or detectors. What holds one that cannot be saved cannot be saved.
     how : {"sum", "mean", "max"}
         How the heights of the members become one score.
 
@@ -270,12 +287,16 @@ def combine(*members: str | tuple[str, Params] | Detector, how: str = "sum") -> 
     >>> combine("prism", tisat.make("pca", window=5), how="max")
     Combine(how='max', members=('prism', ('pca', {'window': 5})))
     """
-    descriptions: list[str | tuple[str, Params]] = []
+    if len(members) == 1 and isinstance(members[0], list):
+        raise ParameterError(
+            "The members of combine must be given one by one, such as combine('prism', 'pca'). Got a list instead."
+        )
+    descriptions: list[str | tuple[str, Params] | Detector] = []
     for member in members or DEFAULT:
-        if isinstance(member, Detector):
-            defaults = type(member)().get_params(deep=False)
+        if isinstance(member, Detector) and registry.is_registered(type(member)):
+            defaults = inspect.signature(type(member)).parameters
             own = member.get_params(deep=False)
-            changed = {name: given for name, given in own.items() if given is not FROM_PRESET and repr(given) != repr(defaults[name])}  # fmt: skip
+            changed = {name: given for name, given in own.items() if given is not FROM_PRESET and repr(given) != repr(defaults[name].default)}  # fmt: skip
             name = registry.name_of(type(member))
             descriptions.append((name, changed) if changed else name)
         else:

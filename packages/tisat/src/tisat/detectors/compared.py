@@ -8,9 +8,10 @@ alarm that is on names a channel of the fault. It says how detectors do on *thes
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -25,9 +26,12 @@ from tisat.detectors import make
 from tisat.detectors.suggestions import suggest
 from tisat.errors import CalibrationWarning, ParameterError, SeriesError, TisatError
 from tisat.gap_filling import carry_forward
+from tisat.io.columns import listed
+from tisat.registry import check_detector
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
 from tisat.utils.html import table
+from tisat.utils.numbers import say_number
 from tisat.utils.palette import ALARM, LINE
 from tisat.utils.progress import progress
 from tisat.utils.types import Array, JsonDict, Params
@@ -39,9 +43,12 @@ from tisat.watch.watch import Watch
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+OF_SEVERAL = ("broken correlation",)  # kinds of fault that a single channel cannot have
 SLOW = ("tisat",)  # suggestions that take minutes: compared where they are named
 LATE = 5  # rows after a fault within which an alarm still is about it
+WARM_UP = 600  # rows of the run that is not timed
 BEFORE = 1000  # rows before a fault that a detector sees first: its warm-up
+Detectors = Sequence[str | Scorer] | Mapping[str, str | Scorer]
 HONEST = "Injected faults say how detectors do on these kinds; differences of one or two faults mean nothing."
 
 
@@ -82,8 +89,8 @@ class DetectorComparison:
                 continue
             parts = ["{} of {}".format(*(row.by_kind or {}).get(kind, (0, 0))) for kind in kinds]
             rows.append(
-                [row.detector, str(row.false_alarms), f"{row.allowed:.3g}", row.budget, f"{row.found} of {row.faults}",
-                 *parts, f"{row.fit_seconds:.2g}", f"{row.row_microseconds:.3g}"]
+                [row.detector, str(row.false_alarms), say_number(row.allowed, 3), row.budget, f"{row.found} of {row.faults}",
+                 *parts, say_number(row.fit_seconds), say_number(row.row_microseconds, 3)]
             )  # fmt: skip
         return head, rows
 
@@ -99,8 +106,12 @@ class DetectorComparison:
             return f"{where} Not one detector could be fitted."
         meets = [one for one in good if one.budget != "exceeded beyond chance"]
         best = (meets or good)[0]
+        if not best.found:
+            return f"{where} No injected fault was found."
+        alike = [one.detector for one in (meets or good) if one.found == best.found]
+        most = " most:" if len(good) > 1 else ""
         rider = "" if meets else ", but no detector met the budget"
-        return f"{where} {best.detector} found most: {best.found} of {best.faults} injected faults{rider}."
+        return f"{where} {listed(alike)} found{most} {best.found} of {best.faults} injected faults{rider}."
 
     def to_json(self) -> JsonDict:
         """Plain values."""
@@ -146,7 +157,7 @@ class DetectorComparison:
 
 def compare(
     series: SeriesLike,
-    detectors: Sequence[str | Scorer] | None = None,
+    detectors: Detectors | None = None,
     *,
     budget: BudgetLike | None = None,
     tail: float = 0.5,
@@ -163,14 +174,14 @@ def compare(
     ----------
     series : Series, array, dataframe or file path
         Normal.
-    detectors : sequence of names or detectors, optional
+    detectors : sequence of names or detectors, or mapping of a name of yours to one, optional
         Those that :func:`tisat.suggest` names unless given, but for networks.
     budget : str, float or timedelta, optional
         As :class:`tisat.Watch` takes it.
     tail : float
         Share of the rows, at the end, that nothing is fitted on.
     n_faults : int
-        How many faults are put in, as evenly over seven kinds as it goes.
+        How many faults are put in, as evenly over seven kinds as it goes; over six where there is one channel, whose correlation cannot break.
     random_state : int
         Seed of the faults.
     **settings
@@ -188,6 +199,8 @@ def compare(
     >>> [one.detector for one in found.detectors], found.detectors[0].faults
     (['mahalanobis', 'random-guess'], 7)
     """
+    if isinstance(series, list | tuple) and any(isinstance(one, Series) or hasattr(one, "columns") for one in series):
+        raise SeriesError(f"The series given to compare must be one series. Got {len(series)} instead; compare each.")
     whole = as_series(series, whose="compare").without_labels()
     share = check_real(tail, "tail", "compare", above=0.0, below=1.0)
     fault_count = check_integer(n_faults, "n_faults", "compare", minimum=1)
@@ -199,6 +212,7 @@ def compare(
     params_of = _chosen(whole[:cut], detectors)
     lead = min(LEAD, cut)
     injected = _injected(whole[cut:], fault_count, random_state)
+    _warm_up(whole[:cut], settings)
     results = []
     with progress("comparing", total=len(params_of) * (2 + len(injected))) as bar:
         for name, detector in params_of.items():
@@ -217,7 +231,7 @@ def compare(
     return DetectorComparison(whole.name, str(Budget.parse(said, period=period)), cut, len(whole) - cut, tuple(results))
 
 
-def _chosen(train: Series, detectors: Sequence[str | Scorer] | None) -> Params:
+def _chosen(train: Series, detectors: Detectors | None) -> Params:
     """The detectors by the names they are listed under.
 
     Unknown names are refused before anything is fitted.
@@ -229,15 +243,26 @@ def _chosen(train: Series, detectors: Sequence[str | Scorer] | None) -> Params:
         raise ParameterError(
             f"The 'detectors' parameter of compare must be a list of names or detectors. Got {detectors!r} instead."
         )
+    if not isinstance(detectors, Mapping):
+        detectors = {one if isinstance(one, str) else repr(one): one for one in detectors}
     params = {}
-    for one in detectors:
-        name = one if isinstance(one, str) else repr(one)
+    for name, one in detectors.items():
+        if not isinstance(one, str):
+            check_detector(one, whose="compare")
         params[name] = make(one) if isinstance(one, str) else clone(one)
     return params
 
 
+def _warm_up(train: Series, settings: CommonSettings) -> None:
+    """Import and compile what all detectors share, so that the first of them does not pay for it."""
+    rows = train[:WARM_UP]
+    with contextlib.suppress(TisatError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        Watch("last-value", budget="1/100 rows", **settings).fit(rows).alarms(rows, any_period=True)
+
+
 def _injected(tail: Series, wanted: int, seed: int) -> list[tuple[Fault, Array]]:
-    """Faults of all kinds, each with the values of its rows.
+    """Faults of all kinds that so many channels can have, each with the values of its rows.
 
     What is missing stays missing.
     """
@@ -249,11 +274,12 @@ def _injected(tail: Series, wanted: int, seed: int) -> list[tuple[Fault, Array]]
             warnings.simplefilter("ignore", RuntimeWarning)
             middle = np.nan_to_num(np.nanmedian(values, axis=0))
         values = np.where(np.isnan(filled), middle, filled)
-    at_once = max(1, min(len(KINDS), wanted, len(tail) // SHORTEST_STRETCH))
+    kinds = [kind for kind in KINDS if kind not in OF_SEVERAL or values.shape[1] > 1]
+    at_once = max(1, min(len(kinds), wanted, len(tail) // SHORTEST_STRETCH))
     injected = []
     for number in range(-(-wanted // at_once)):
         count = min(at_once, wanted - number * at_once)
-        faulty, faults = inject_faults(values, n_faults=count, random_state=seed + number)
+        faulty, faults = inject_faults(values, n_faults=count, kinds=kinds, random_state=seed + number)
         for fault in faults:
             rows = slice(fault.start, fault.stop)
             injected.append((fault, np.where(missing[rows], np.nan, faulty.values[rows])))

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tisat.errors import InputError, SeriesError
+from tisat.utils.progress import Bar, is_shown, progress
 from tisat.utils.types import Array, Integers
 
 if TYPE_CHECKING:
     from tisat.detectors.base import Detector
 
 Piece: TypeAlias = tuple[Array, int]  # rows to score, and how many of the first are context only
+Folds: TypeAlias = Sequence[tuple[Sequence[Array], Sequence[Piece]]]  # rows to fit on, pieces to score
 
 FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
 SOME = 40  # rows that show how wide a point is: loops for single rows are not compiled before there is one
+MANY_VALUES = 500_000  # of the training rows, from which on the models are counted while they are fitted: about 3 s
 MANY_PARTS = 8  # parts from which on a fleet is taken for one
 LEAST_STRETCH = 2000  # rows of one machine that are scored together: shorter ones know nothing of slow alarms
 LEAST_STRETCHES = 5  # that are kept where there are too many points
@@ -50,12 +53,19 @@ def cross_fitted(detector: Detector, parts: Sequence[Array]) -> list[Array] | No
 
     None where there are too few rows for that.
     """
-    stretches: list[Array] = []
     context = detector._context()
     spread = None if context is None else spread_stretches(parts, context=context)
     folds = [spread] if spread is not None else blocks(parts, detector.traits.crossfit, context=context)
+    small = sum(part.size for part in parts) < MANY_VALUES
+    with progress("fit", total=len(folds) + 1, disable=small or is_shown(), lines=True, unit="model") as bar:
+        return _points_of_folds(detector, folds, context, bar)
+
+
+def _points_of_folds(detector: Detector, folds: Folds, context: int | None, bar: Bar) -> list[Array] | None:
+    stretches: list[Array] = []
     wanted_pieces: list[list[list[Piece]]] = []  # by fold and part
     for number, (rest, _) in enumerate(folds):
+        bar.advance(0, note=f"model {number + 1} of {len(folds) + 1}")
         if sum(map(len, rest)) < detector._minimum_rows():
             return None
         other = type(detector)(**detector.get_params(deep=False))
@@ -74,6 +84,7 @@ def cross_fitted(detector: Detector, parts: Sequence[Array]) -> list[Array] | No
             return None
         detector._learn_from_fold(scored, other)
         stretches += [other._for_calibration(one) for pieces in scored for one in pieces]
+        bar.advance()
     return stretches if sum(map(len, stretches)) >= FEWEST_CROSS_FITTED else None
 
 

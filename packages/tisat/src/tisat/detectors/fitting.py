@@ -14,7 +14,8 @@ import numpy as np
 from tisat import __version__
 from tisat.alarms.sentences import moves_every
 from tisat.detectors.crossfit import SOME, Piece, join, one_per_row, score_pieces, split_tail
-from tisat.errors import SeriesError
+from tisat.errors import InputError, SeriesError
+from tisat.gap_filling import HUGE, usable_parts
 from tisat.io.columns import listed
 from tisat.io.timestamps import say_offset
 from tisat.series import ManySeries, Series, as_many
@@ -40,7 +41,7 @@ def fit_series(
     detector._check_parameters()
     if holdout is not None:
         check_real(holdout, "holdout", f"{caller}.fit", at_least=0.0, at_most=0.5)
-    many = check_training(series, caller)
+    many = check_training(series, caller, context=detector._context() or 0)
     detector.channels_ = many[0].channels
     detector.n_channels_ = len(detector.channels_)
     clean = [[values for _, values in detector._usable(one)] for one in many]
@@ -52,6 +53,7 @@ def fit_series(
         cut = [split_tail(one, share, context=detector._context() or 0) for one in clean]
         parts = [head for heads, _ in cut for head in heads]
         tails = [tail for _, ends in cut for tail in ends]
+    check_sparse(many, caller, context=detector._context() or 0, longest=max(map(len, parts), default=0))
     rows = sum(map(len, parts))
     if rows < detector._minimum_rows():
         least = next(n for n in count(detector._minimum_rows()) if round((1 - share) * n) >= detector._minimum_rows())
@@ -83,6 +85,13 @@ def keep_normal(
     kept = [detector._for_calibration(one) for one in stretches]
     detector.normal_, detector.normal_breaks_ = join(kept, kept[0].shape[1] if kept else detector.n_points_)
     if len(detector.normal_) == 0:
+        context = detector._context()
+        scorable = 0 if context is None else sum(max(len(part) - context, 0) for part in parts)
+        if scorable:  # rows enough: no fault of the series
+            raise InputError(
+                f"The points of {type(detector).__name__} must be numbers after its warm-up of {context} rows. "
+                f"Got NaN in each of {scorable} training rows; does it divide by 0?"
+            )
         raise SeriesError(
             f"The series given to {type(detector).__name__}.fit must be longer than its warm-up. "
             f"Got {sum(map(len, parts))} usable rows in {len(parts)} parts, none of which got a score."
@@ -92,10 +101,10 @@ def keep_normal(
     detector.usual_squares_ = squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
 
 
-def check_training(series: ManySeries, whose: str) -> list[Series]:
+def check_training(series: ManySeries, whose: str, *, context: int = 0) -> list[Series]:
     """Read the series given to ``fit``, with the channels of the first in their order.
 
-    Refused where one cannot be learned from.
+    Refused where one cannot be learned from. Beside empty channels those that are too sparse for the context are named.
     """
     many = as_many(series, whose=f"{whose}.fit")
     first = many[0].channels
@@ -106,15 +115,24 @@ def check_training(series: ManySeries, whose: str) -> list[Series]:
             raise SeriesError(
                 f"All series given to {whose}.fit must have the same channels. {part.name!r} differs. {error}"
             ) from None
-    empty = np.all([np.isnan(part.values).all(axis=0) for part in many], axis=0)
-    if empty.any():
-        names = [many[0].channels[c] for c in np.flatnonzero(empty)]
+    if names := empty_channels(many):
         found = f"Channel {names[0]!r} has none" if len(names) == 1 else f"Channels {listed(names)} have none"
+        if sparse := sparse_channels(many, context=context, without=names):
+            has = f"{next(iter(sparse))!r} has" if len(sparse) == 1 else f"{listed(list(sparse))} have"
+            found += (
+                f"; {has} them in at most {max(sparse.values())} rows without a gap, and more than {context} are needed"
+            )
+            names = [name for name in first if name in sparse or name in names]
         raise SeriesError(
             f"Every channel given to {whose}.fit must have values. {found}. "
             f"Leave {'it' if len(names) == 1 else 'them'} out with --drop {shlex.quote(','.join(names))}, or drop={names!r}."
         )
     largest = np.max([np.nanmax(np.abs(part.values), axis=0, initial=0.0) for part in many], axis=0)
+    if (largest > HUGE).any():
+        raise SeriesError(
+            f"Every channel given to {whose}.fit must have values of a size that can be squared. Channel "
+            f"{many[0].channels[int(np.argmax(largest))]!r} has one of {largest.max():g}, beyond {HUGE:g}; give it in larger units, or such a cell empty (NaN)."
+        )
     tiny = (largest > 0) & (largest < SMALLEST)
     if tiny.any():
         raise SeriesError(
@@ -122,6 +140,50 @@ def check_training(series: ManySeries, whose: str) -> list[Series]:
             f"{many[0].channels[int(np.argmax(tiny))]!r} has none above {SMALLEST:g}; give it in smaller units."
         )
     return many
+
+
+def empty_channels(many: Sequence[Series]) -> list[str]:
+    """The channels that have no value in any of the series."""
+    empty = np.all([np.isnan(part.values).all(axis=0) for part in many], axis=0)
+    return [many[0].channels[c] for c in np.flatnonzero(empty)]
+
+
+def sparse_channels(many: Sequence[Series], *, context: int, without: Sequence[str] = ()) -> dict[str, int]:
+    """The channels whose longest stretch of rows is no longer than the context, and how long it is.
+
+    None where all channels but those of ``without`` have a longer stretch in common, and none where all are as sparse.
+
+    Examples
+    --------
+    >>> rows = np.column_stack([np.arange(50.0), np.where(np.arange(50) < 5, 1.0, np.nan)])
+    >>> sparse_channels([Series(rows, channels=("a", "b"))], context=20)
+    {'b': 15}
+    """
+    names = [name for name in many[0].channels if name not in without]
+    if not names or _longest(many, names) > context:
+        return {}
+    stretches = {name: _longest(many, [name]) for name in names}
+    sparse = {name: rows for name, rows in stretches.items() if rows <= context}
+    return sparse if len(sparse) < len(names) else {}
+
+
+def _longest(many: Sequence[Series], names: Sequence[str]) -> int:
+    """The most rows in one piece in which all these channels have values."""
+    return max((len(part) for one in many for _, part in usable_parts(one.select(names))), default=0)
+
+
+def check_sparse(many: Sequence[Series], whose: str, *, context: int, longest: int) -> None:
+    """Refuse channels with so few values that no stretch of rows is longer than the context, where others have one."""
+    if longest > context:
+        return
+    sparse = sparse_channels(many, context=context)
+    if names := list(sparse):
+        found = f"Channel {names[0]!r} has" if len(names) == 1 else f"Channels {listed(names)} have"
+        raise SeriesError(
+            f"Every channel given to {whose}.fit must have values in more than {context} rows without a gap. "
+            f"{found} at most {max(sparse.values())}. "
+            f"Leave {'it' if len(names) == 1 else 'them'} out with --drop {shlex.quote(','.join(names))}, or drop={names!r}."
+        )
 
 
 def training_record(many: Sequence[Series], parts: Sequence[Array]) -> Training:
@@ -150,6 +212,8 @@ def training_record(many: Sequence[Series], parts: Sequence[Array]) -> Training:
         name for name, flat in zip(many[0].channels, still, strict=False) if flat and name not in many[0].differenced
     ]:
         record["constant"] = constant
+    if labelled := sum(int(one.labels.sum()) for one in many if one.labels is not None):
+        record["labelled"] = labelled
     if many[0].differenced:
         record["counters"] = list(many[0].differenced)
     return record

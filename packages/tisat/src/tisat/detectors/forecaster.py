@@ -15,13 +15,14 @@ write a detector class and register it.
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.multioutput import MultiOutputRegressor
 
 from tisat.detectors._forecast import ForecastDetector, StandardisedDetector, residual_spread
@@ -97,7 +98,35 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
             return "regressor" if of_sklearn and is_regressor(self.model) else "own"
         raise ParameterError(f"The model of ForecasterDetector must be {MAY_BE}. Got {self.model!r} instead.")
 
+    def _check_model(self) -> None:
+        """Refuse a model that can be told to be none, before it is fitted."""
+        may_be = f"The model of ForecasterDetector must be {MAY_BE}."
+        if isinstance(self.model, type):
+            name = self.model.__name__
+            raise ParameterError(f"{may_be} Got the class {name} instead; give an object of it, such as {name}().")
+        if self._kind() != "own":
+            return
+        kind = type(self.model).__name__
+        if hasattr(self.model, "__sklearn_tags__") and is_outlier_detector(self.model):
+            raise ParameterError(
+                f"{may_be} Got {self.model!r}, which tells outliers; tisat.detectors.from_sklearn({kind}()) makes a detector of it."
+            )
+        if type(self.model).__module__.partition(".")[0] == "statsforecast":
+            raise ParameterError(f"{may_be} Got {kind}, which has no 'forward'.")
+        try:
+            takes = inspect.signature(self.model.fit)
+        except (TypeError, ValueError):  # compiled
+            return
+        try:
+            takes.bind([])
+        except TypeError:
+            raise ParameterError(
+                f"{may_be} Got {kind}, whose fit takes {takes}; derive it from "
+                "sklearn.base.RegressorMixin and BaseEstimator if it is a regressor."
+            ) from None
+
     def _learn(self, parts: Sequence[Array]) -> None:
+        self._check_model()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # remarks of the model about its numbers
             if self._kind() == "statsforecast":
@@ -117,7 +146,10 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
             self._fitted.fit(windows[:, :-1].reshape(len(windows), -1), wanted)
 
     def _predicted(self, windows: Array) -> tuple[Array, Array]:
-        """Lower and upper forecast ``(n, C)`` of the row after each window ``(n, window, C)``; the same where there is one value."""
+        """Lower and upper forecast ``(n, C)`` of the row after each window ``(n, window, C)``.
+
+        The same where there is one value; NaN where there is none.
+        """
         kind = self._kind()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -137,8 +169,8 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
                     f"The forecasts of {type(self.model).__name__} must have one row for each window and one value for each channel, shape {shape}, "
                     f"or be a pair of such: lower and upper. Got shape {rows.shape} instead."
                 )
-            bounds.append(np.nan_to_num(rows.reshape(shape), nan=0.0, posinf=LARGEST, neginf=-LARGEST))
-        return np.minimum(*bounds), np.maximum(*bounds)
+            bounds.append(np.clip(rows.reshape(shape), -LARGEST, LARGEST))
+        return bounds[0], bounds[1]
 
     def _forwarded(self, windows: Array) -> Any:
         """The next value of each window and channel by models of statsforecast."""
@@ -157,21 +189,42 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
         self._learn_scale(parts)
         long = parts_longer_than(self.window, parts, whose=type(self).__name__)
         self._learn([self._standardise(part) for part in long])
-        residuals = np.concatenate([part - self._forecast(part) for part in long])
+        bounds = [self._bounds(part) for part in long]
+        self._check_bounds(*(np.concatenate(ends) for ends in zip(*bounds, strict=True)))
+        residuals = np.concatenate([part - _nearest(part, *ends) for part, ends in zip(long, bounds, strict=True)])
         self.spread_ = residual_spread(residuals[~np.isnan(residuals).any(axis=1)], parts)
+
+    def _check_bounds(self, low: Array, high: Array) -> None:
+        """Refuse forecasts of training rows of which none is known, or most have their bounds in the wrong order."""
+        known = ~np.isnan(low + high).any(axis=1)
+        who = f"The forecasts of {type(self.model).__name__}"
+        if not known.any():
+            raise InputError(
+                f"{who} must be numbers. Got NaN for every training row; return NaN only where there is no forecast."
+            )
+        crossed = (low > high)[known]
+        if crossed.mean() > 0.5:
+            raise InputError(
+                f"{who} must be a pair (lower, upper). Got a lower one above the upper one in {crossed.mean():.0%} of the training values; "
+                "return them in the other order."
+            )
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
         self._learn(parts)
 
     def _forecast(self, part: Array) -> Array:
-        """Forecast of each row, or the nearest end of its interval."""
-        forecast = np.full_like(part, np.nan)
+        """Forecast of each row, or the nearest end of its interval; NaN where the model gives none."""
+        return _nearest(part, *self._bounds(part))
+
+    def _bounds(self, part: Array) -> tuple[Array, Array]:
+        """Lower and upper forecast of each row, as the model gives them."""
+        bounds = np.full((2, *part.shape), np.nan)
         windows = sliding_windows(self._standardise(part), window=self.window)[:-1]
         for rows, block in blocks_of(windows):
-            low, high = (one * self.scale_ + self.center_ for one in self._predicted(block))
             here = slice(rows.start + self.window, rows.stop + self.window)
-            forecast[here] = np.clip(part[here], low, high)
-        return forecast
+            for end, one in zip(bounds, self._predicted(block), strict=True):
+                end[here] = one * self.scale_ + self.center_
+        return bounds[0], bounds[1]
 
     def _context(self) -> int:
         return self.window
@@ -189,6 +242,11 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
         raise ArtefactError("A ForecasterDetector cannot be read from a file.")
 
 
+def _nearest(part: Array, low: Array, high: Array) -> Array:
+    """The value of an interval that is nearest to each row; bounds that cross, as quantiles may, are put in order."""
+    return np.clip(part, np.minimum(low, high), np.maximum(low, high))
+
+
 def from_forecaster(model: object, *, window: int = 24, level: int | None = None) -> ForecasterDetector:
     """Make a detector from any object that forecasts.
 
@@ -197,6 +255,7 @@ def from_forecaster(model: object, *, window: int = 24, level: int | None = None
     model : object
         Not fitted: a regressor of scikit-learn, a model of statsforecast, or an object with ``fit(parts)``, a list of arrays ``(T, C)``, and
         ``predict(windows)``, from ``(n, window, C)`` to forecasts ``(n, C)`` of the rows after them, or to a pair of them: lower and upper.
+        A row whose forecast is NaN has no score.
     window : int
         Rows before a row that the model sees.
     level : int, optional
@@ -212,4 +271,6 @@ def from_forecaster(model: object, *, window: int = 24, level: int | None = None
     >>> from_forecaster(Ridge(alpha=0.5), window=12)
     ForecasterDetector(model=Ridge(alpha=0.5), window=12)
     """
-    return ForecasterDetector(model, window=window, level=level)
+    detector = ForecasterDetector(model, window=window, level=level)
+    detector._check_model()
+    return detector

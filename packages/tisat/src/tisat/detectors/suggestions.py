@@ -14,7 +14,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from tisat.datasets.profile import Look, look
-from tisat.datasets.sizes import FEW_ROWS, FOR_FEW, size_notes, too_few
+from tisat.datasets.sizes import FEW_ROWS, FOR_FEW, repeated_notes, size_notes, too_few
 from tisat.gap_filling import carry_forward
 from tisat.io.durations import spelt
 from tisat.series import Series, SeriesLike, as_series
@@ -150,6 +150,7 @@ def _facts(one: _Traits) -> list[str]:
     facts = [
         f"{profile.rows:,} rows of {len(profile.channels)} channel{'s' * (len(profile.channels) != 1)}, {clock}.",
         *size_notes(profile.rows, len(profile.channels)),
+        *repeated_notes(profile.duplicated_rows, profile.rows),
     ]
     lacking = [channel for channel in profile.channels if channel.missing > 0.01]
     if lacking:

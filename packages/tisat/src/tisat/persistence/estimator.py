@@ -140,6 +140,7 @@ def _check_training(trained: Any, channels: Sequence[str], whose: str) -> None:
         isinstance(trained, dict)
         and all(_is_text(trained.get(name)) for name in ("start", "stop", "zone", "fitted_at", "tisat", "python"))
         and all(_is_number(trained.get(name)) and trained[name] == int(trained[name]) for name in ("rows", "rows_used", "missing_values"))
+        and _is_number(trained.get("labelled", 0))
         and all(isinstance(names := trained.get(name, ()), tuple) and all(isinstance(one, str) for one in names) for name in ("series", "shared_by", "counters"))
         and set(trained.get("counters", ())) <= set(channels)
         and isinstance(steps := trained.get("moves_every", ()), tuple)

@@ -153,9 +153,9 @@ def unpack_artefact(content: bytes, *, where: str = "bytes") -> tuple[JsonDict, 
         tensors: Arrays = load(content)
         size = int.from_bytes(content[:8], "little")  # within the content: load has checked it
         metadata = json.loads(content[8 : 8 + size]).get("__metadata__") or {}
-    except (SafetensorError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+    except (SafetensorError, TypeError, ValueError, KeyError, AttributeError, RecursionError):
         raise ArtefactError(
-            f"Not a tisat model: {where!r}. It must be a file written by tisat fit; this one is truncated or foreign ({error})."
+            f"Not a tisat model: {where!r}. It must be a file written by tisat fit; this one is truncated or foreign."
         ) from None
     if metadata.get("format") != FORMAT:
         raise ArtefactError(f"The model file {where!r} must be written by tisat. Got a foreign safetensors file.")

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tisat.detectors.base import Array
-from tisat.detectors.prism.view import Scene, View, rare_unit, together, variances
+from tisat.detectors.prism.view import Scene, View, gathered, rare_unit, variances
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Integers
 
@@ -46,9 +46,10 @@ class Activity(View):
     usual: Array  # (C,) mean of the logarithm
     spread: Array  # (C,)
 
-    def logarithms(self, scene: Scene) -> Array:
+    def logarithms(self, scene: Scene, out: Array | None = None) -> Array:
         """Logarithm of the r.m.s. step ``(n, C)``."""
-        out = np.zeros((len(scene.at), scene.rows.shape[1]))
+        out = np.empty((len(scene.at), scene.rows.shape[1])) if out is None else out
+        out[...] = 0.0
         mean_squares(scene.rows, scene.at, ROWS, out)
         out += LEAST_STEP**2
         np.log(out, out=out)
@@ -57,14 +58,13 @@ class Activity(View):
 
     def fit(self, scenes: Sequence[Scene]) -> None:
         """Learn what is normal."""
-        parts = [self.logarithms(scene) for scene in scenes]
-        self.usual, variance = variances(parts)
+        every = gathered(scenes, (scenes[0].rows.shape[1],), self.logarithms)
+        self.usual, variance = variances(np.split(every, np.cumsum([len(scene.at) for scene in scenes[:-1]])))
         self.spread = np.maximum(np.sqrt(variance), LEAST_SPREAD)
-        for part in parts:
-            part -= self.usual
-            part /= self.spread
-            part *= part
-        self.spread *= np.sqrt(rare_unit(together(parts), own=True))
+        every -= self.usual
+        every /= self.spread
+        every *= every
+        self.spread *= np.sqrt(rare_unit(every, own=True))
 
     def deviations(self, scene: Scene) -> Array:
         """How much livelier (above 0) or quieter each channel is than usual, in its usual spread."""

@@ -15,8 +15,8 @@ of 200 such rows, its scores above the level are compressed until it is 1 there 
 keeps its word; one that is not must shout.
 
 **A point** ``(V + 2 C + 1,)`` is the V scores; for each channel its part in the evidence and its expected value
-(scaled); and how lively (above 0) or quiet the liveliest or quietest channel is. The last three are for explanations. Beside it
-stand the deviations ``(C,)`` that tell whether a channel is still different (:mod:`~tisat.detectors.prism.standing`).
+(scaled); and the logarithm of how much more than usual the leading channel moves, 0 where its level says more. The last three
+are for explanations. Beside it stand the deviations ``(C,)`` that tell whether a channel is still different (:mod:`~tisat.detectors.prism.standing`).
 
 **Attribution** is taken from the views that look at each channel by itself, in parts of what they say. Relations are heard only
 for what they say beyond those together (a level, a drift: nobody else sees it), because a channel whose neighbour is faulty
@@ -31,6 +31,7 @@ is about what it was.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -69,13 +70,11 @@ class Prism(Deviating, Detector):
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> wave = np.sin(np.arange(2000)[:, None] / np.array([9.0, 15.0])) + 0.1 * rng.standard_normal((2000, 2))
     >>> test = wave[:500].copy()
     >>> test[300:400, 1] = test[300, 1]  # a sensor that is stuck
-    >>> detector = Prism().fit(wave)
-    >>> scores = detector.decision_function(test)
+    >>> scores = Prism().fit(wave).decision_function(test)
     >>> bool(scores[320:400].min() > np.nanmax(scores[:300]))
     True
 
@@ -83,11 +82,9 @@ class Prism(Deviating, Detector):
     -----
     The detector is ours. Its parts are old: a ridge line on the last rows (Hoerl, Kennard 1970), the distance of Mahalanobis
     (1936), the nearest normal window (as in the matrix profile of Yeh et al., ICDM 2016), regression of each channel on the
-    others. What it adds is that each view is measured from its own normal level, and that what they say is summed in
-    logarithms, so that no view can drown the others.
+    others. New: each view is measured from its own normal level, and what they say is summed in logarithms, so that none drowns the others.
     """
 
-    # learns_unseen: how restless its slow views are
     traits: ClassVar[Traits] = Traits(crossfit=5, learns_unseen=True, partial=True, clocked=True)
     _restored_apart: ClassVar[frozenset[str]] = frozenset({"forecaster_"})
 
@@ -138,7 +135,8 @@ class Prism(Deviating, Detector):
         return Scene(rows, at, self._errors(rows, at), clock)
 
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
-        self._plan, self._highest = self._plan_of(parts), list[Array]()
+        self._decide(parts)
+        self._highest = list[Array]()
         other = self._other()
         if other is not None and other.traits.crossfit < 2:
             return None  # expensive to fit: a tail is held out instead
@@ -175,6 +173,9 @@ class Prism(Deviating, Detector):
         long = [self._split(part) for part in parts if len(part) > self._context()]
         scaled = self._learn_scales([values for values, _ in long]) if long else []
         return plan_modes(scaled, [clock for _, clock in long], first=self._context()) if long else None
+
+    def _decide(self, parts: Sequence[Array]) -> None:
+        self._plan = self._plan_of(parts)
 
     def _prepare_fold(self, other: Prism) -> None:
         other._plan = self._plan
@@ -288,11 +289,11 @@ class Prism(Deviating, Detector):
         if modes:
             other_view, aside = np.append(OTHERS, np.arange(len(VIEWS), len(views))), len(VIEWS)
             cells = modes[0].cells(inputs)
-            beside = signed["mode"] * modes[0].spread[cells]
+            beside, lively = (signed[view.name] * view.spread[cells] for view in modes)
         else:
             if missing is not None:
                 signed["relations"] /= np.sqrt(1.0 + unknown[:, RELATIONS] @ self._views["relations"].arrays()["wider"])
-            beside = signed["relations"] * self._views["relations"].arrays()["spread"]
+            beside, lively = (signed[name] * self._views[name].arrays()["spread"] for name in ("relations", "activity"))
         for v, view in partners:
             parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
         if modes:
@@ -302,7 +303,7 @@ class Prism(Deviating, Detector):
         self._blame(parts[:, aside], signed[self._standing.name], unknown[:, aside] if missing is not None else None)
         points = np.empty((n, len(views) + 3 * channels + 1))
         fuse(
-            parts, unknown, self.ordinary_, self.levels_, self.exponents_, lacking, errors, beside, signed["activity"], other_view, aside, np.empty((3, len(views))), points
+            parts, unknown, self.ordinary_, self.levels_, self.exponents_, lacking, errors, beside, lively, other_view, aside, np.empty((3, len(views))), points
         )  # fmt: skip
         placed = [len(views) + channels + c for c, _ in self.switches]  # nobody expects a switch beyond its positions
         points[:, placed] = np.clip(points[:, placed], 0.0, 1.0)
@@ -355,23 +356,22 @@ class Prism(Deviating, Detector):
         expected = np.clip(expected, -0.5 * varied, 1.5 * varied)
         scores = self._view_scores(point[None])[0]
         loudest = self._heard[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
+        livelier = float(point[len(names) + 2 * channels])
+        if self._views[loudest].kind == "stuck" and livelier == 0.0:
+            loudest = self._standing.name
+        elif self._views[loudest].kind == "stuck" and livelier > 0.0 and not varied[np.argmax(attribution)]:
+            loudest = "error"  # what was constant and is not has another value
         kind = self._views[loudest].kind
-        if kind == "stuck" and point[len(names) + 2 * channels] > 0:
+        if kind == "stuck" and livelier > 0.0:
             kind = "unusually noisy"
         if loudest == "joint" and channels == 1:
             kind = VIEWS["neighbour"].kind  # a shape; see Joint
-        spread = np.atleast_2d(
-            self._views[loudest if loudest in ("relations", "mode") else "error"].arrays()["spread"]
-        )[-1]
+        compared = self._views[loudest if loudest in ("relations", "mode") else "error"]
         return Explanation(
-            kind,
-            shares(attribution),
-            row,
-            self._user(expected),
-            2.0 * self.span_ * spread,
-            "contribution to each view",
-            partners_of(self._views["relations"].arrays()["weights"]),
-        )
+            kind, shares(attribution), row, self._user(expected), 2.0 * self.span_ * np.atleast_2d(compared.arrays()["spread"])[-1],
+            "contribution to each view", partners_of(self._views["relations"].arrays()["weights"]),
+            math.exp(livelier) if kind == "unusually noisy" else None,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ on disk
 

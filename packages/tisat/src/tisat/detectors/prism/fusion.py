@@ -21,6 +21,11 @@ BLAMING = ("error", "joint", "activity", "rhythm")  # views that know which chan
 OTHERS, RELATIONS = np.array([list(VIEWS).index(name) for name in BLAMING]), list(VIEWS).index("relations")
 SLOW = [v for v, view in enumerate(VIEWS.values()) if view.slow]
 STEADY = 0.995  # share of unseen rows a slow view must be steady on
+LEVEL = 3.0  # spreads from what the others say at which a lively channel is at another level
+ACTIVITY, ACTIVITY_OF_MODES = (
+    list(VIEWS).index("activity"),
+    len(VIEWS),
+)  # the latter comes after the views and the mode view
 SMALLEST = 0.01  # a score that counts: 20 make a UNIT
 
 
@@ -80,13 +85,13 @@ def fuse(
     seen: Array,  # (n, C): scaled values, NaN where missing
     errors: Array,  # (n, C): from the forecast
     aside: Array,  # (n, C): from what the other channels say
-    lively: Array,  # (n, C): activity, with a sign
+    lively: Array,  # (n, C): logarithm of the activity over the usual one
     others: Integers,  # views that know which channel it is
     relations: int,  # the view that is heard only beyond those
     room: Array,  # (3, V)
     points: Array,  # (n, V + 2 C + 1)
 ) -> None:  # pragma: no cover - compiled
-    """Scores, attribution, expected values and the most extreme activity of each row."""
+    """Scores, attribution, expected values and the activity of the leading channel of each row; its level, where that says more."""
     n, views, channels = parts.shape
     height, loud, whole = room[0], room[1], room[2]
     for i in range(n):
@@ -113,7 +118,7 @@ def fuse(
         for v in range(views):
             if height[v] > height[loudest]:
                 loudest = v
-        most = 0.0
+        leading = 0
         for c in range(channels):
             attribution = 0.0
             if not np.isnan(seen[i, c]):
@@ -123,7 +128,12 @@ def fuse(
                 if beyond > 0.0 and whole[relations] > 0.0 and (len(unknown) == 0 or not unknown[i, relations, c]):
                     attribution += beyond / whole[relations] * max(parts[i, relations, c], 0.0)
             points[i, views + c] = attribution
+            if attribution > points[i, views + leading]:
+                leading = c
+        livelier = lively[i, leading]
+        active = loudest == ACTIVITY or loudest == relations + 1 > ACTIVITY_OF_MODES
+        if active and livelier > 0.0 and parts[i, relations, leading] >= LEVEL**2:
+            livelier, loudest = 0.0, relations  # one step of a level is a lively step, too
+        for c in range(channels):
             points[i, views + channels + c] = seen[i, c] - (aside[i, c] if loudest == relations else errors[i, c])
-            if abs(lively[i, c]) > abs(most):
-                most = lively[i, c]
-        points[i, views + 2 * channels] = most
+        points[i, views + 2 * channels] = livelier

@@ -94,8 +94,8 @@ class Plan:
 class Mode(View):
     """Squared deviation of each channel's mean over 20 rows from what is expected of it in the present mode.
 
-    Sees: a level, a drift, a broken correlation, work at the wrong hour; a valve that does not do what the rest asks for.
-    Blind to: a fault shorter than a few rows; a state and an hour that training has never seen.
+    Sees: a level, a drift, a broken correlation, a run on a Sunday; a valve that does not do what the rest asks for.
+    Blind to: a fault shorter than a few rows; work at an hour at which training has never seen any.
     """
 
     name = "mode"

@@ -46,11 +46,9 @@ def principal(centred: Array, count: int) -> Array:
         return np.ascontiguousarray(vectors[:, ::-1])
     # The square is never made: directions are sought among those a few products with it lead to (block Krylov; Musco and Musco, 2015).
     block = np.random.default_rng(0).normal(size=(width, count + SPARE)).astype(centred.dtype)
-    blocks = []
-    for _ in range(STEPS):
-        block = np.linalg.qr(block)[0]
-        blocks.append(block)
-        block = centred.T @ (centred @ block)
+    blocks = [np.linalg.qr(block)[0]]
+    while len(blocks) < STEPS:
+        blocks.append(np.linalg.qr(centred.T @ (centred @ blocks[-1]))[0])
     basis = np.linalg.qr(np.concatenate(blocks, axis=1))[0]
     seen = centred @ basis
     vectors = np.linalg.eigh(seen.T @ seen)[1]
@@ -145,7 +143,8 @@ class Neighbour(View):
         for start in range(0, len(codes), BLOCK):
             block = slice(start, start + BLOCK)
             back = (codes[block] - self.stored[found[block]]) @ self.basis.T
-            out[block] = (back.reshape(len(back), ROWS, channels) ** 2).sum(axis=1)
+            back *= back
+            np.sum(back.reshape(len(back), ROWS, channels), axis=1, out=out[block])
         return out
 
     def contributions(self, scene: Scene) -> Array:

@@ -261,6 +261,7 @@ def look_at_windows(
         for k in range(len(filters)):
             _add_product(inputs[0, k], weights[k * channels : (k + 1) * channels], room[0])
         for c in range(channels):
+            lively[0, c] *= vectors[8, c]
             signed[c] = (inputs[0, 0, c] - room[0, c] - constant[c] - related[c]) / related_spread[c]
             parts[0, RELATIONS, c] = signed[c] ** 2
             beside[0, c] = signed[c] * related_spread[c]
@@ -332,7 +333,7 @@ def look_at_modes(
                 signed[k, c] = away / spread[k, cell, c]
                 parts[0, mode + k, c] = signed[k, c] ** 2
         for c in range(channels):
-            beside[0, c] = signed[0, c] * spread[0, cell, c]
+            beside[0, c], lively[0, c] = signed[0, c] * spread[0, cell, c], signed[1, c] * spread[1, cell, c]
         _finish(
             parts, units[cell], signed[0], patterns, errors, beside, lively, rows[length - 1 :], switches, ordinary, levels,
             exponents, others, mode, unknown, room, points[i : i + 1],

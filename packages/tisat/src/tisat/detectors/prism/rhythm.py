@@ -71,23 +71,18 @@ def make_echoes(
                     for c in range(channels):
                         total[c] += step[c] * earlier[c]
         for i in range(begin, end):
-            for c in range(channels):
-                energy[c] = length * least[c]
             last = at[i] - base
-            for r in range(last - length + TEN, last + 1, TEN):
-                ten = tens[r, 0]
+            for lag in range(lags + 1):
+                total = energy if lag == 0 else out[i, lag - 1]
                 for c in range(channels):
-                    energy[c] += ten[c]
-            for lag in range(lags):
-                echo = out[i, lag]
-                for c in range(channels):
-                    echo[c] = 0.0
+                    total[c] = length * least[c] if lag == 0 else 0.0
                 for r in range(last - length + TEN, last + 1, TEN):
-                    ten = tens[r, lag + 1]
+                    ten = tens[r, lag]
                     for c in range(channels):
-                        echo[c] += ten[c]
-                for c in range(channels):
-                    echo[c] /= energy[c]
+                        total[c] += ten[c]
+                if lag > 0:
+                    for c in range(channels):
+                        total[c] /= energy[c]
         begin = end
 
 

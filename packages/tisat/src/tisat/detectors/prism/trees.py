@@ -8,7 +8,7 @@ refuses arrays of a file that say otherwise. This module does not know views.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,8 @@ def boost(inputs: Array, targets: Array, features: Integers) -> list[Array]:
         max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=SMALLEST_LEAF,
         early_stopping=False, random_state=0,
     )  # fmt: skip
-    model.fit(inputs[:, features], targets)
+    with _pools().limit(limits=1, user_api="openmp"):  # threads that wait for a busy core burn ten times the work
+        model.fit(inputs[:, features], targets)
     trees = [np.array([[0.0, 0.0, -1.0, -1.0, float(model._baseline_prediction.item())]])]
     for (predictor,) in model._predictors:
         nodes = predictor.nodes
@@ -79,6 +80,14 @@ def boost(inputs: Array, targets: Array, features: Integers) -> list[Array]:
         threshold = np.where(leaf, 0.0, np.clip(nodes["num_threshold"], -1e300, 1e300))
         trees.append(_in_order(np.column_stack([split, threshold, *children, nodes["value"]])))
     return trees
+
+
+@cache
+def _pools() -> Any:
+    """The thread pools of the libraries that growing a tree has loaded: looking for them takes longer than a small tree."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _in_order(nodes: Array) -> Array:
