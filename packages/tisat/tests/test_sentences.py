@@ -63,6 +63,13 @@ def test_a_value_that_is_near_the_expected_one_is_not_the_news(kind, sentence):
     assert str(found[0]) == sentence
 
 
+def test_a_noisy_channel_is_spoken_of_by_how_much_more_it_moves_and_those_beside_it_by_their_values():
+    near = replace(why("unusually noisy", times=3.94), seen=np.array([58.9, 2.0, 3.0]))
+    assert [str(one) for one in worded(near.reasons(NAMES), near, NAMES, np.zeros(3, int), Habits((), None))] == [
+        "temperature moves 3.9 times as much as usual"
+    ]
+
+
 def test_a_counter_of_a_strange_shape_is_spoken_of_by_its_growth_too():
     near = replace(why("pattern"), seen=np.array([58.9, 2.0, 3.0]))
     habits = Habits.of({"moves_every": [1.0, 1.0, 1.0], "counters": ["temperature"]})
@@ -78,17 +85,42 @@ def test_a_counter_is_spoken_of_by_its_growth(kind):
     assert said.startswith("temperature grew by 61.20 per row, expected 58.90 ± 0.40")
 
 
+def test_a_counter_that_grows_evenly_does_not_stand_still():
+    """Its growth stood at 0.5 per row; the reason said that the counter had not moved."""
+    explanation = why("stuck")
+    habits = Habits.of({"moves_every": [1.0, 1.0, 1.0], "counters": ["temperature"], "period_seconds": 60.0})
+    said = str(worded(explanation.reasons(NAMES), explanation, NAMES, np.full(3, 50), habits)[0])
+    assert "by the same amount at each row for" in said
+    assert "has not moved" not in said
+
+
 def test_a_channel_that_is_as_expected_joins_no_alarm_unless_it_stands_still():
     habits = Habits((2.0, 1.0, 1.0), 60.0)
 
     def joined(kind, seen, still):
         explanation = replace(why(kind), seen=np.array([seen, 2.0, 3.0]))
-        return [str(one) for one in newly_named(explanation, NAMES, set(), np.array([still, 0, 0]), habits)]
+        return [
+            str(one) for one in newly_named(explanation, NAMES, set(), np.array([still, 0, 0]), habits, climbed=True)
+        ]
 
     assert joined("unusually noisy", 58.9, 0) == joined("spike", 58.9, 41) == joined("stuck", 58.9, 3) == []
     assert joined("stuck", 58.9, 41) == ["temperature has not moved for 41 min; usually moves every 2 min"]
     assert joined("spike", 61.2, 0) == ["temperature 61.20, expected 58.90 ± 0.40"]
     assert joined("unusually noisy", 61.2, 0) == ["temperature 61.20, expected 58.90 ± 0.40, and moves more than usual"]
+
+
+@pytest.mark.parametrize("climbed", [True, False])
+def test_a_broken_correlation_joins_an_alarm_unless_it_is_that_of_a_channel_named_already(climbed):
+    def joined(share, *named):
+        shares, seen = np.array([share, 1.0 - share, 0.0]), np.array([61.2, 2.0, 3.0])
+        near = replace(why("broken correlation", partners=((1,), (0,), (0,))), channels=shares, seen=seen)
+        found = newly_named(near, NAMES, set(named), np.zeros(3, int), Habits((), None), climbed=climbed)
+        return [one.channel for one in found]
+
+    other = replace(why("broken correlation"), partners=((1,), (0,), (1,)))
+    assert [one.channel for one in newly_named(other, NAMES, {"load"}, None, Habits((), None), climbed=climbed)] == ["temperature"]  # fmt: skip
+    assert joined(0.45, "flow") == []  # the partner has more: it has come back
+    assert joined(0.9, "flow") == (["temperature"] if climbed else [])
 
 
 def test_what_is_expected_stays_near_the_training_range_and_a_constant_stays_itself():
@@ -106,7 +138,8 @@ def test_what_is_expected_stays_near_the_training_range_and_a_constant_stays_its
     assert np.nanmax(expected[:, 0]) <= high + 0.5 * (high - low) + 1e-9
     assert np.nanmin(expected[:, 1]) == np.nanmax(expected[:, 1]) == 7.0
     moved = next(alarm for alarm in watch.alarms(test) if alarm.raised == 600)
-    assert moved.why.startswith(f"{moved.reasons[0].channel} 9.000, expected 7.000")
+    assert moved.why == f"{moved.reasons[0].channel} 9.000, expected 7.000 ± 0.070"  # another level, no noise
+    assert moved.kind == "spike"
 
 
 def test_standing_still_is_counted_the_same_in_both_ways():

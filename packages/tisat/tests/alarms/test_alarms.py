@@ -123,6 +123,8 @@ class TestTables:
         none = raise_alarms(np.zeros(50), normal=normal, false_alarms="1/5000 rows")
         none.write(tmp_path / "none.parquet")
         assert none.to_csv().count("\n") == 1
+        none.to_csv(tmp_path / "none.csv")
+        assert (tmp_path / "none.csv").read_text() == none.to_csv()
         assert none.to_jsonl() == ""
 
     def test_alarms_in_words(self, alarms):
@@ -186,6 +188,33 @@ class TestTables:
         figure.savefig(tmp_path / "alarms.png")
         assert (tmp_path / "alarms.png").stat().st_size > 1000
         assert len(alarms.plot().axes) == 1
+        assert "channels" not in figure.get_suptitle()
+
+    def test_the_picture_has_the_channels_of_the_strongest_alarms_and_says_what_it_leaves_out(self, alarms):
+        values = np.repeat(scores_with_events()[:, None], 4, axis=1)
+        weak, strong = (
+            replace(alarms[0], peak=peak, channels=shares)
+            for peak, shares in ((5.0, {"a": 0.9, "b": 0.1}), (9.0, {"d": 0.6, "b": 0.4}))
+        )
+        named = replace(alarms, alarms=(weak, weak, weak, strong))
+        figure = named.plot(tisat.Series(values, channels=("a", "b", "c", "d")), channels=2)
+        assert [axis.get_ylabel() for axis in figure.axes] == ["d", "a", "statistic"]
+        assert (
+            "2 of 4 channels, the strongest alarms' first; not drawn: b, c (channels=4 draws all)"
+            in figure.get_suptitle()
+        )
+
+    def test_the_axis_says_what_is_true_of_every_row(self, alarms):
+        values = scores_with_events()
+        dates = np.datetime64("2026-03-29T00:00") + np.arange(len(values)) * np.timedelta64(60, "s")
+        for offsets, words in (
+            (np.full(len(values), 60), "time at +01:00"),
+            (np.where(np.arange(len(values)) < 60, 60, 120), "local time"),
+        ):
+            axis = alarms.plot(tisat.Series(values, timestamps=dates, offsets=offsets)).axes[-1]
+            assert axis.get_xlabel() == words
+            drawn = axis.lines[0].get_xdata()
+            np.testing.assert_array_equal(drawn, dates + offsets.astype("timedelta64[m]"))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])

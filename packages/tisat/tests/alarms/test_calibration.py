@@ -1,6 +1,7 @@
 """Thresholds from budgets: kept where the theory holds, doubted where it does not, and said in words."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,7 +95,11 @@ def test_normal_data_too_short_for_the_budget_is_said_with_the_rarest_honest_one
     scores = np.random.default_rng(0).exponential(size=3000)
     with pytest.warns(CalibrationWarning, match=r"cannot support 1 in 100000 rows; .* 1 in 1000 rows"):
         calibration = calibrate(ThresholdRule(), scores, "1/100000 rows")
+    assert "for each machine is supported" in replace(calibration, budget="1/day over 50 machines").advice
     assert calibration.supported == 1000
+    with pytest.warns(CalibrationWarning, match='will not be seen; budget="1/1000 rows" is supported') as warned:
+        calibrate(ThresholdRule(), scores, "1/100000 rows")
+    assert warned[0].message.args[0].endswith("--budget '1/1000 rows' is supported by the training rows.")
     assert calibration.extrapolated == pytest.approx(100.0)
     assert calibration.largest == pytest.approx(scores.max())
     assert scores.max() < calibration.threshold < 6 * scores.max()  # beyond the largest seen, and not out of sight

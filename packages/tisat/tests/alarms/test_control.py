@@ -121,6 +121,24 @@ def test_an_alarm_that_is_on_counts_once_and_one_that_was_true_not_at_all():
     assert "1 alarm counted in 2 rows, 0.04 asked for" in str(run.movement)
 
 
+def test_the_sentence_about_a_threshold_says_where_it_is_and_what_brings_it_back():
+    rule = make_rule("threshold").fit(np.linspace(0.0, 1.0, 100))
+    run = rule.start(threshold=LEVEL, control=Control(period=PERIOD, level=LEVEL, lowest=1.0))
+    run.run(Scored.of([9.0, 0.0] * 3))
+    said = str(run.movement)
+    assert said.startswith(
+        f"Threshold raised from {LEVEL:.4g} to {run.threshold:.4g}, where it is at the last row: 3 alarms"
+    )
+    assert f"{np.ceil(run.movement.back):,.0f} rows without an alarm bring it back" in said
+    run.run(Scored.of([0.0] * int(run.movement.back)))
+    assert run.threshold > LEVEL
+    run.run(Scored.of([0.0]))
+    assert run.threshold == LEVEL
+    run.run(Scored.of([0.0] * 10_000))
+    assert "lowered from" in str(run.movement)
+    assert "The next alarm brings it back." in str(run.movement)
+
+
 @pytest.mark.parametrize("name", [name for name in RULES if RULES[name].controllable])
 def test_one_by_one_in_pieces_and_after_a_restart_it_is_the_same(name):
     rng = np.random.default_rng(0)

@@ -69,6 +69,30 @@ def test_a_channel_that_an_alarm_mentions_last_joins_it_when_its_own_fault_begin
     assert "vibration" in said
 
 
+@pytest.fixture(scope="module")
+def overlapping():
+    """A strong offset of one channel, and 30 rows later a weaker one of another."""
+    plant = make_plant(n_train=6000, n_test=2400, n_faults=0, random_state=7)
+    unit, values = plant.train.values.std(axis=0), plant.test.values.copy()
+    values[1000:1060, 0] += 9.0 * unit[0]
+    alone = replace(plant.test, values=values.copy())
+    values[1030:1110, 2] += 6.0 * unit[2]
+    return Watch("prism", budget="1/day").fit(plant.train), alone, replace(plant.test, values=values)
+
+
+def test_a_weaker_fault_soon_after_a_stronger_one_is_named_as_it_begins(overlapping):
+    watch, _, test = overlapping
+    (alarm,) = [one for one in watch.alarms(test) if 1000 <= one.raised < 1110]
+    assert alarm.reasons[0].channel == test.channels[0]
+    assert next(more.at for more in alarm.further for why in more.reasons if why.channel == test.channels[2]) < 1035
+
+
+def test_the_end_of_a_fault_names_no_other_channel(overlapping):
+    watch, alone, _ = overlapping
+    (alarm,) = [one for one in watch.alarms(alone) if 1000 <= one.raised < 1110]
+    assert {why.channel for more in alarm.further for why in more.reasons} <= {alone.channels[0]}
+
+
 def named(alarm):
     """What joined an alarm, up to rounding."""
     return [

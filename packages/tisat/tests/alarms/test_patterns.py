@@ -39,7 +39,8 @@ def test_alarms_that_are_alike_make_one_pattern_with_their_time():
     (proposal,) = propose_patterns([*STOPS, NEXT], LABELS)
     assert (
         str(proposal.pattern)
-        == "spike at about 02:00: flow down, power down (as seen on a working day after pump down)"
+        == "spike at about 02:00, not on Sundays: flow down, power down, up to 2.6 x h and 23 rows "
+        "(labelled on a working day after pump down)"
     )
     assert (proposal.labelled, proposal.avoided, proposal.hidden, proposal.unlabelled) == (3, 3, 0, 1)
     assert "avoided 3 false or expected alarms. It would have hidden 0 true alarms" in proposal.words
@@ -55,8 +56,10 @@ def test_alarms_that_are_alike_make_one_pattern_with_their_time():
         alarm(1, "2026-03-08T02:10:00", ("flow", 0.5, -1)),  # a Sunday
         alarm(1, "2026-03-05T02:10:00", ("flow", 0.5, -1), kind="stuck"),
         alarm(1, "2026-03-05T02:10:00", ("flow", 0.5, -1), mode="pump up"),
+        replace(NEXT, peak=3.0 * NEXT.threshold),  # the labelled ones had 1.5 times it
+        replace(NEXT, cleared=NEXT.raised + 30),  # they lasted 9 rows
     ],
-    ids=["sign", "channel", "hour", "day", "kind", "mode"],
+    ids=["sign", "channel", "hour", "day", "kind", "mode", "strength", "length"],
 )
 def test_what_differs_is_not_of_the_pattern(other):
     (proposal,) = propose_patterns(STOPS, LABELS)
@@ -86,8 +89,12 @@ def test_a_pattern_survives_json_and_what_is_none_is_refused():
     (proposal,) = propose_patterns(STOPS, LABELS)
     document = proposal.pattern.to_json()
     assert Pattern.from_json(document) == proposal.pattern
+    earlier = {name: value for name, value in document.items() if name not in ("strongest", "longest")}
+    assert Pattern.from_json(earlier).strongest is None, "a pattern of an earlier version has no limits"
     for broken in (
         {},
+        {**document, "longest": -1},
+        {**document, "strongest": "much"},
         {**document, "minute": 5000},
         {**document, "examples": [[["flow", 3, 0.5]]]},
         {**document, "kind": 1},
@@ -172,3 +179,8 @@ def test_an_alarm_that_became_more_is_not_avoided():
     grown = replace(STOPS[0], ongoing_since=STOPS[0].raised + 5)
     (proposal,) = propose_patterns([grown, *STOPS[1:]], LABELS)
     assert (proposal.labelled, proposal.avoided) == (3, 2)
+
+
+def test_a_pattern_that_avoids_nothing_is_not_proposed():
+    grown = [replace(one, ongoing_since=one.raised + 5) for one in STOPS]
+    assert propose_patterns(grown, LABELS) == ()

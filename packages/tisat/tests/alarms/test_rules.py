@@ -211,7 +211,7 @@ def test_the_repr_is_the_constructor_call():
 
 def test_bad_arguments_are_refused_in_a_sentence():
     with pytest.raises(
-        ParameterError, match="'rule' parameter of make_rule must be one of 'paper', 'threshold', 'drift', 'excess'"
+        ParameterError, match="'rule' parameter of Watch must be one of 'paper', 'threshold', 'drift', 'excess'"
     ):
         make_rule("cusum")
     with pytest.raises(ParameterError, match="options among hold"):

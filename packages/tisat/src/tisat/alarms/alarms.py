@@ -19,6 +19,7 @@ from tisat.alarms.cusum import Trace
 from tisat.alarms.explanation import Explanation, Reason
 from tisat.alarms.files import ADDED, COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
 from tisat.alarms.joined_channels import LARGE, Climb, Further, newly_named
+from tisat.alarms.ongoing import called, count_words
 from tisat.alarms.rules import AlarmRule, Scored
 from tisat.alarms.sentences import UNKNOWN_HABITS, Habits, still_at
 from tisat.alarms.shares import explained, named_shares, shares_between
@@ -28,6 +29,7 @@ from tisat.alarms.tally import say_moment
 from tisat.alarms.tally import say_time as say_time
 from tisat.events import events_from_labels
 from tisat.gap_filling import Silence
+from tisat.persistence.model_file import write_bytes
 from tisat.series import Series, SeriesLike
 from tisat.utils.extras import require
 from tisat.utils.html import table, text
@@ -113,6 +115,8 @@ class Alarm:
         if self.cleared is None:
             return "still on"
         fell = say_time(self.cleared if self.cleared_time is None else self.cleared_time)
+        if self.state == "merged":
+            return f"{fell} (merged)"
         if self.state == "ongoing":
             return f"ongoing since {fell}"
         if self.ongoing_since is None or self.back is None:
@@ -140,10 +144,10 @@ class Alarm:
 
     def join(
         self, at: int, time: str | float | None, why: Explanation, channels: Sequence[str],
-        *, still: Integers | None = None, habits: Habits = UNKNOWN_HABITS,
+        *, still: Integers | None = None, habits: Habits = UNKNOWN_HABITS, climbed: bool = True,
     ) -> Alarm:  # fmt: skip
         """The alarm with what a row while it is on says beyond it; itself where that is nothing new."""
-        reasons = newly_named(why, channels, self.named, still, habits)
+        reasons = newly_named(why, channels, self.named, still, habits, climbed=climbed)
         return replace(self, further=(*self.further, Further(at, time, why.kind, reasons))) if reasons else self
 
 
@@ -191,7 +195,7 @@ class Alarms(Sequence[Alarm]):
 
     def __str__(self) -> str:
         lines = [
-            f"{len(self)} alarm{'s' * (len(self) != 1)}; {self.tally}",
+            f"{count_words(self)}; {self.tally}",
             *map(str, self.alarms),
             str(self.calibration),
             *([str(self.movement)] if self.movement is not None and self.movement.moved else []),
@@ -206,7 +210,7 @@ class Alarms(Sequence[Alarm]):
              f"{a.peak / a.threshold:.1f}" if a.threshold else "", a.kind, a.why)
             for a in self.alarms
         ]  # fmt: skip
-        title = f"{len(self)} alarm{'s' * (len(self) != 1)}; {self.tally}"
+        title = f"{count_words(self)}; {self.tally}"
         return table(title, ("raised", "since", "until", "x h", "what", "why"), rows, note=str(self.calibration))
 
     @property
@@ -245,8 +249,13 @@ class Alarms(Sequence[Alarm]):
         """JSON lines."""
         return jsonl_of(self.alarms)
 
-    def to_csv(self) -> str:
-        """A csv table with a header that a spreadsheet reads: shares and reasons as text, no cell is a formula."""
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """A csv table with a header that a spreadsheet reads: shares and reasons as text, no cell is a formula.
+
+        With a ``path`` it is written there, too.
+        """
+        if path is not None:
+            write_bytes(path, csv_of(self.alarms).encode())
         return csv_of(self.alarms)
 
     def to_arrow(self) -> pa.Table:
@@ -336,18 +345,16 @@ def alarms_of(
     alarms, climb = [], Climb()
     rows_filled = np.empty((0, 0)) if filled is None else filled
     for start, stop in events_from_labels(trace.active):
-        onset = int(trace.onset[start])
+        onset, since = trace.evidence_rows(int(start))
         shares: dict[str, float] = {}
         if attribution and series is not None:
-            rows = slice(min(onset + 1, start), start + 1)
-            shares = named_shares(shares_between(rule.contributions(traced.points(rows))), series.channels)
+            shares = named_shares(shares_between(rule.contributions(traced.points(since))), series.channels)
         reasons: tuple[Reason, ...] = ()
-        kind = ""
+        kind, cheap = "", attribution
         if explain is not None and series is not None:
-            since = slice(min(onset + 1, int(start)), int(start) + 1)
             told = None if amounts is None or attribution else amounts(traced.points(since))
             if told is not None:
-                shares = named_shares(shares_between(told), series.channels)
+                shares, cheap = named_shares(shares_between(told), series.channels), True
             most = [
                 0.0 if (said := float(one.sum())) != said else said for one in evidence[since]
             ]  # as a monitor adds it up
@@ -366,14 +373,17 @@ def alarms_of(
         if explain is not None and series is not None:
             climb.begin()
             for at in range(int(start) + 1, int(stop)):
-                if climb.step(float(trace.statistic[at]), threshold=float(trace.threshold[start])):
+                climbed = climb.step(float(trace.statistic[at]), threshold=float(trace.threshold[start]))
+                if climbed or (cheap and float(evidence[at].sum()) > 0.0):
                     still = still_at(rows_filled, valid, at)
-                    alarm = alarm.join(at, series.stamp(at), explain(at), series.channels, still=still, habits=habits)
+                    alarm = alarm.join(
+                        at, series.stamp(at), explain(at), series.channels, still=still, habits=habits, climbed=climbed
+                    )
         alarms.append(alarm)
     judged = int(valid.sum())
     counted = Tally(rows=len(scores), judged=judged, warming_up=len(scores) - judged) if tally is None else tally
     final = tuple(alarms) if states is None else states(alarms)
-    alike = most_alike([(alarm.kind, next(iter(alarm.channels), "")) for alarm in final if not alarm.known])
+    alike = most_alike([(alarm.kind, next(iter(alarm.channels), "")) for alarm in called(final) if not alarm.known])
     moved = traced.movement if traced.movement is None else replace(traced.movement, alike=alike)
     return Alarms(
         final, scores, evidence, trace.statistic, trace.active, calibration, counted, silences,

@@ -21,6 +21,7 @@ import numpy as np
 
 from tisat.errors import ArtefactError
 from tisat.utils.compiled import compiled
+from tisat.utils.numbers import say_number
 from tisat.utils.types import AnyArray, Array, Arrays, Flags
 
 STEP = 1.5  # how much one alarm too many raises the threshold, on the logarithmic scale
@@ -180,6 +181,7 @@ class Movement:
     rows: int  # calm
     asked: float  # alarms the budget allows in so many rows
     alike: int = 0  # alarms with the same kind and first channel, where that is known
+    back: float = 0.0  # calm rows after which a raised threshold is as calibrated again
 
     @property
     def moved(self) -> bool:
@@ -187,19 +189,25 @@ class Movement:
         return abs(self.after - self.before) >= MOVED
 
     def __str__(self) -> str:
-        many = f"{self.alarms} alarm{'s' * (self.alarms != 1)} counted in {self.rows} rows, {self.asked:.2g} asked for"
+        many = f"{self.alarms} alarm{'s' * (self.alarms != 1)} counted in {self.rows} rows, {say_number(self.asked)} asked for"
         again = f" {self.alike} look alike: a new pattern?" if self.alike > 2 else ""
         if not self.moved:
             return f"Threshold {self.after:.4g} as calibrated: {many}."
-        return f"Threshold {self.before:.4g} to {self.after:.4g}: {many}.{again}"
+        up = self.after > self.before
+        rows = math.ceil(self.back)
+        back = "The next alarm brings it back."
+        if up:
+            back = f"{rows:,} rows without an alarm bring it back, in the service labels true and expected, too."
+        return f"Threshold {'raised' if up else 'lowered'} from {self.before:.4g} to {self.after:.4g}, where it is at the last row: {many}. {back}{again}"
 
 
 def movement(state: Array, threshold: float, in_force: float, alike: int = 0) -> Movement | None:
     """Describe the change of a controlled threshold; None without control."""
     if not state[CONTROLLED]:
         return None
-    rows = int(state[CALM])
-    return Movement(threshold, in_force, int(state[ENDED]), rows, rows / (AIM * float(state[PERIOD])), alike)
+    rows, period = int(state[CALM]), float(state[PERIOD])
+    back = max(-float(state[BALANCE]), 0.0) * period
+    return Movement(threshold, in_force, int(state[ENDED]), rows, rows / (AIM * period), alike, back)
 
 
 def most_alike(kinds: Sequence[tuple[str, str]]) -> int:

@@ -69,6 +69,22 @@ class Trace:
             float(self.statistic[place]), bool(self.active[place]), int(self.onset[place]), float(self.threshold[place])
         )
 
+    def evidence_rows(self, raised: int) -> tuple[int, slice]:
+        """The onset of the alarm of a row and the rows that made it: those since its onset.
+
+        Where the statistic was only held, and the threshold came down to it, those of its last rise.
+        """
+        rise, onset = raised, int(self.onset[raised])
+        while rise > 0 and self.statistic[rise] <= self.statistic[rise - 1] and not self.active[rise - 1]:
+            rise -= 1
+        own = int(self.onset[rise])  # of the last rise; where that is its row, no rows made it
+        if rise > onset or rise <= own or (rise > 0 and self.active[rise - 1]):
+            return onset, slice(min(onset + 1, raised), raised + 1)
+        stop, onset = rise + 1, own
+        while self.onset[stop] == onset:
+            stop += 1
+        return onset, slice(onset + 1, stop)
+
     @classmethod
     def empty(cls, length: int) -> Trace:
         """Room for ``length`` rows."""

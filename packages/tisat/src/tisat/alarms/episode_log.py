@@ -20,6 +20,7 @@ from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.episodes import PEAKS
 from tisat.alarms.result import Calibration, expanded, from_episodes
 from tisat.errors import ArtefactError, InputError, ParameterError
+from tisat.utils.numbers import say_number
 from tisat.utils.stage import Folded, State, Stateful
 from tisat.utils.validation import check_choice
 
@@ -213,7 +214,7 @@ class Proposal:
             lines.append(f"It is lower: {self.added} more rise{'s' * (self.added != 1)} would have passed it.")
         if self.false_alarms:
             lines.append(
-                f"{self.false_alarms} false alarms in {self.seen} rows; the budget allows {self.seen / self.after.target:.2g}."
+                f"{self.false_alarms} false alarms in {self.seen} rows; the budget allows {say_number(self.seen / self.after.target)}."
             )
             lines.append(f"It would have avoided {self.avoided} of {self.false_alarms} false alarms.")
         if self.true_alarms:

@@ -54,6 +54,7 @@ class Explanation:
     spread: Array  # (C,) how far a normal value usually is from it
     how: str  # where the shares come from: contribution, leaving channels out, distance from the usual value
     partners: tuple[tuple[int, ...], ...] = ()  # for each channel the others its expected value comes from, if any
+    times: float | None = None  # how many times as much as usual the first channel moves
 
     def ranking(self) -> Integers:
         """Channels, the most contributing first; ties in their order."""

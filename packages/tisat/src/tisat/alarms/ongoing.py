@@ -9,7 +9,8 @@ channels they name; it raises nothing and enters no statistic.
 * **ongoing**: it fell, and a channel that the alarm names is still different from training and from what was accepted;
 * **back**: for 20 rows none was;
 * **new normal**: somebody accepted it, or the policy ``rearm`` did;
-* **merged**: it fell, and an earlier alarm that is ongoing names all its different channels;
+* **merged**: an earlier alarm that is ongoing names all its channels. At its raise: it calls nobody, unless a channel joins
+  that none of those names. At its end: all its different channels;
 * **cleared**: it fell, and nothing is known of its channels: the detector has no such state.
 
 Rows of which nothing is known (a gap, warm-up, a channel without data) change nothing: what was different stays so.
@@ -18,7 +19,7 @@ Rows of which nothing is known (a gap, warm-up, a channel without data) change n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,23 @@ def rows_on(alarms: Alarms) -> Flags:
         if alarm.ongoing_since is not None:
             on[alarm.raised : alarm.back] = True
     return on
+
+
+def called(alarms: Iterable[Alarm]) -> list[Alarm]:
+    """The alarms that were not merged into one that is ongoing."""
+    return [alarm for alarm in alarms if alarm.state != "merged"]
+
+
+def merged_words(alarms: Sequence[Alarm], sep: str = ", ") -> str:
+    """Say how many alarms were merged; empty where none was."""
+    merged = len(alarms) - len(called(alarms))
+    return f"{sep}{merged} merged into one that is ongoing" if merged else ""
+
+
+def count_words(alarms: Sequence[Alarm]) -> str:
+    """Say how many alarms there are, and how many were merged into one that is ongoing."""
+    count = len(called(alarms))
+    return f"{count} alarm{'s' * (count != 1)}{merged_words(alarms)}"
 
 
 def rearm_rows(rearm: object, period: float | None) -> int | None:
@@ -84,6 +102,7 @@ class Followed:
     different: Flags  # (C,) as last known since it was raised
     calm: int = 0  # rows since a channel it names was different
     named: tuple[Alarm, Integers] | None = None  # its channels, and of which alarm: found once, not at every row
+    accepted: bool = False  # while it was on: its level at its end is normal
 
 
 class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
@@ -101,6 +120,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
     def __init__(self, limits: Array | None, channels: Sequence[str], *, rearm: int | None = None) -> None:
         has_limits = limits is not None and bool((limits > 0).any())
         self.known = has_limits and rearm != 0
+        self._names = tuple(channels)
         self._channels = {name: c for c, name in enumerate(channels)}
         count = len(channels) if has_limits else 0
         self._limits = MARGIN * limits if limits is not None and has_limits else np.zeros(count)
@@ -116,10 +136,16 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         """The alarms that are ongoing, the earliest first."""
         return tuple(one.alarm for one in self.ongoing)
 
-    def begin(self, alarm: Alarm) -> None:
-        """Follow an alarm that was raised at the row just taken in."""
+    def begin(self, alarm: Alarm) -> Alarm:
+        """Follow an alarm that was raised at the row just taken in; merged where those that are ongoing name its channels."""
         if self.known:
+            alarm = replace(alarm, state="merged") if self._covers(alarm.named) else alarm
             self.on = Followed(alarm, np.zeros(len(self._limits), dtype=np.bool_))
+        return alarm
+
+    def join(self, alarm: Alarm) -> Alarm:
+        """Raise an alarm that was merged, where a channel has joined that no ongoing alarm names."""
+        return replace(alarm, state="raised") if alarm.state == "merged" and not self._covers(alarm.named) else alarm
 
     def skip(self, rows: int) -> None:
         """Take in rows of which nothing is known and after which no alarm is over."""
@@ -184,25 +210,29 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         followed, self.on = self.on, None
         if not self.known or followed is None:
             return replace(alarm, state="cleared")
+        merged = alarm.state == "merged"
         channel_names = self._named(alarm)
         if not len(channel_names):
             return replace(alarm, state="cleared")
+        if followed.accepted:
+            self._accept(channel_names, np.add.reduce(self.recent, axis=0) / MEAN)
+            return replace(alarm, state="new normal", back=alarm.cleared, back_time=alarm.cleared_time)
         different = channel_names[followed.different[channel_names]]
         if not len(different):
+            if merged:
+                return alarm
             mean = np.add.reduce(self.recent, axis=0)[channel_names] / MEAN
             accepted = bool((np.abs(mean) > self._limits[channel_names]).any())
             state = "new normal" if accepted else "back"
             return replace(alarm, state=state, back=alarm.cleared, back_time=alarm.cleared_time)
-        if any(
-            set(different) <= set(self._named(one.alarm)[one.different[self._named(one.alarm)]]) for one in self.ongoing
-        ):
+        if self._covers({self._names[c] for c in different}):
             return replace(alarm, state="merged")
         followed.alarm = replace(alarm, state="ongoing", ongoing_since=alarm.cleared, known="")
         self.ongoing.append(followed)
         return followed.alarm
 
     def accept(self, row: int, stamp: Stamp, *, raised: int | None = None) -> tuple[Alarm, ...]:
-        """Take the present level of the channels of alarms for normal.
+        """Take the present level of the channels of alarms for normal; of one that is on, the level at its end.
 
         The alarms that are not ongoing any more.
 
@@ -212,6 +242,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         episodes = [one for one in self.ongoing if raised is None or one.alarm.raised == raised]
         on = [self.on] if self.on is not None and raised in (None, self.on.alarm.raised) else []
         for one in [*episodes, *on]:
+            one.accepted = True
             self._accept(self._named(one.alarm), mean)
         self.ongoing = [one for one in self.ongoing if one not in episodes]
         return tuple(replace(one.alarm, state="new normal", back=row, back_time=stamp) for one in episodes)
@@ -219,6 +250,15 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
     def _accept(self, named: Integers, mean: Array) -> None:
         there = named[~np.isnan(mean[named])]
         self.accepted[there] = mean[there]
+
+    def _covers(self, names: set[str]) -> bool:
+        """Whether alarms that are ongoing name all these channels, which are still different."""
+        different: set[str] = set()
+        for one in self.ongoing:
+            places = self._named(one.alarm)
+            still = places[one.different[places]]  # none for a few rows: it is ongoing until it was back for SETTLED
+            different.update(self._names[c] for c in (still if len(still) else places))
+        return bool(names) and names <= different
 
     def _named(self, alarm: Alarm) -> Integers:
         """The channels of an alarm that have a limit: those with a large share, or all it gives reasons for."""
@@ -236,6 +276,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
             "ongoing": [one.alarm.to_json() for one in self.ongoing],
             "calm": [one.calm for one in self.ongoing],
             "different": [np.flatnonzero(one).tolist() for one in flags],
+            "accepted_on": self.on is not None and self.on.accepted,
             "deviations": self.recent.copy(),
             "accepted": self.accepted.copy(),
         }
@@ -259,6 +300,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         ]
         if on is not None:
             self.on = followed.pop(0)
+            self.on.accepted = bool(state.get("accepted_on", False))
         for one, rows in zip(followed, calm, strict=True):
             one.calm = rows
         self.ongoing = followed
@@ -303,9 +345,14 @@ def with_states(
         for ended in track.step(deviations[row], row=row, stamp=stamp(row)):
             states[ended.raised] = ended
         if on is not None and on.cleared == row:
-            states[on.raised], on = track.clear(on), None
+            states[on.raised], on = track.clear(replace(on, state=states[on.raised].state)), None
+        elif on is not None and any(one.at == row for one in on.further):
+            so_far = tuple(one for one in on.further if one.at <= row)
+            state = track.join(replace(on, further=so_far, state=states[on.raised].state)).state
+            states[on.raised] = replace(on, state=state)
         if coming is not None and coming.raised == row:
-            track.begin(coming)
+            state = track.begin(replace(coming, further=(), state="raised")).state
+            states[coming.raised] = replace(coming, state=state)
             coming, on = next(raises), coming
         row += 1
     return tuple(states.values())

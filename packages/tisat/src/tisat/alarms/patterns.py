@@ -5,7 +5,8 @@ shares and signs, the time of the day, and whether it was a working day, a Satur
 propose patterns, one for each kind, mode and sort of day; in another mode, or on a Saturday, an alarm must look more alike, on a Sunday
 or after a switch the other way it is another. Alarms labelled ``true`` say what a pattern would hide. An alarm that an accepted
 pattern matches is **known**: it is counted and stays in every table, and nobody is called. It is not known any more where further
-channels join it, or where it is ongoing: that is not what people saw. This module knows alarms, not detectors.
+channels join it, where it is ongoing, or from the row on at which it is clearly stronger or longer than every labelled alarm of the
+pattern: that is not what people saw. This module knows alarms, not detectors.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ ALIKE = 0.4  # cosine between the shares of an alarm and of a labelled one, in t
 ALIKE_WITHOUT_MODE = 0.6  # where no mode is known
 ALIKE_ELSEWHERE = 0.7  # in another mode, or on another sort of day
 LEADING = 0.3  # of the share of its first channel that the labelled alarm must have there
+STRONGER = 1.75  # times the strongest labelled alarm, and
+LONGER = 2.5  # times the longest: a known alarm is at most so strong and so long
 MOST_EXAMPLES = 50  # labelled alarms kept in a pattern
 TOGETHER = 60  # minutes of the day that two alarms of one time are apart at most
 FEWEST = 2  # alarms at one time of the day that make it part of a pattern
@@ -109,9 +112,16 @@ class Pattern:
     day: str
     minute: int | None  # of the day it happens at; None: at any time
     examples: tuple[Shares, ...]  # of the labelled alarms
+    strongest: float | None = None  # most times its threshold that a known alarm reaches; None: no limit
+    longest: float | None = None  # most rows that a known alarm is on
 
-    def matches(self, alarm: Alarm) -> bool:
-        """Whether an alarm is of this kind: led by a channel of one of the examples and near it, nearer where mode or day differ."""
+    def matches(self, alarm: Alarm, *, now: int | None = None) -> bool:
+        """Whether an alarm is of this kind: led by a channel of one of the examples and near it, nearer where mode or day differ.
+
+        Of one that is still on, ``now`` is the row after the last known one.
+        """
+        if self._exceeded(alarm, now):
+            return False
         fingerprint = Fingerprint.of(alarm)
         if fingerprint.kind != self.kind or not fingerprint.channels or not self._possible(fingerprint):
             return False
@@ -129,6 +139,13 @@ class Pattern:
             for one in self.examples
         )
 
+    def _exceeded(self, alarm: Alarm, now: int | None) -> bool:
+        """Whether an alarm is stronger or longer than this pattern allows."""
+        if self.strongest is not None and alarm.peak > self.strongest * alarm.threshold:
+            return True
+        rows = _rows_on(alarm, now)
+        return self.longest is not None and rows is not None and rows > self.longest
+
     def _possible(self, found: Fingerprint) -> bool:
         """Whether mode and day do not speak against it: a Sunday is no other day, and a switch the other way is another mode."""
         same_switch = self.mode.rpartition(" ")[0] == found.mode.rpartition(" ")[0]
@@ -136,10 +153,22 @@ class Pattern:
 
     def __str__(self) -> str:
         when = "" if self.minute is None else f" at about {self.minute // 60:02d}:{self.minute % 60:02d}"
-        named = [f"{channel} {WORDS[sign]}".strip() for channel, sign, _ in self.examples[0][:SHOWN]]
+        if self.day:
+            when += " on Sundays" if self.day == "Sunday" else ", not on Sundays"
+        ways: dict[str, list[str]] = {}  # of all labelled alarms: a pattern of two directions names both
+        for one in self.examples:
+            for channel, sign, _ in one[:SHOWN]:
+                ways.setdefault(channel, [])
+                ways[channel] += [WORDS[sign]] * (WORDS[sign] not in ways[channel])
+        named = [f"{name} {' or '.join(way)}".strip() for name, way in list(ways.items())[:SHOWN]]
+        limits = [
+            "" if self.strongest is None else f"{self.strongest:.1f} x h",
+            "" if self.longest is None else f"{self.longest:.0f} rows",
+        ]
+        most = " and ".join(filter(None, limits))
         seen = [f"on a {self.day}" if self.day else "", f"after {self.mode}" if self.mode else ""]
-        first = " ".join(part for part in seen if part)
-        return f"{self.kind}{when}: {', '.join(named)}{f' (as seen {first})' if first else ''}"
+        first = " ".join(filter(None, seen))
+        return f"{self.kind}{when}: {', '.join(named)}{most and f', up to {most}'}{first and f' (labelled {first})'}"
 
     def to_json(self) -> JsonDict:
         """Plain values."""
@@ -149,7 +178,7 @@ class Pattern:
     def from_json(cls, document: object) -> Pattern:
         """Back from :meth:`to_json`, which may come from a file: what is no pattern is refused."""
         refusal = ArtefactError(
-            "A pattern must have a kind, a mode, a day, a minute, and examples of channels with signs and shares."
+            "A pattern must have a kind, a mode, a day, a minute, and examples of channels with signs and shares; its limits must not be negative."
         )
         if not isinstance(document, Mapping):
             raise refusal
@@ -164,10 +193,12 @@ class Pattern:
             raise refusal from None
         timed = minute is None or (type(minute) is int and 0 <= minute < DAY)
         shares = [(sign, share) for example in examples for _, sign, share in example]
+        limits = document.get("strongest"), document.get("longest")
+        timed &= all(limit is None or (type(limit) in (int, float) and 0 <= limit < math.inf) for limit in limits)
         good = timed and all(isinstance(text, str) for text in texts) and 0 < len(examples) <= MOST_EXAMPLES
         if not good or not all(sign in WORDS and 0 <= share <= 1.000001 for sign, share in shares):
             raise refusal
-        return cls(texts[0], texts[1], texts[2], minute, examples)
+        return cls(texts[0], texts[1], texts[2], minute, examples, *limits)
 
 
 @dataclass(frozen=True)
@@ -200,7 +231,7 @@ class PatternProposal:
 
 
 def propose_patterns(alarms: Sequence[Alarm], labels: Mapping[int, str]) -> tuple[PatternProposal, ...]:
-    """Patterns of the alarms labelled false or expected, those that avoid most first.
+    """Patterns of the alarms labelled false or expected that would have avoided one, those that avoid most first.
 
     Parameters
     ----------
@@ -210,22 +241,42 @@ def propose_patterns(alarms: Sequence[Alarm], labels: Mapping[int, str]) -> tupl
         What alarms were, by the row of their raise.
     """
     groups: dict[tuple[str, str, str], list[Fingerprint]] = {}
+    members: dict[tuple[str, str, str], list[Alarm]] = {}
     for alarm in alarms:
         if labels.get(alarm.raised) in PROPOSING and alarm.reasons:
             found = Fingerprint.of(alarm)
             groups.setdefault((found.kind, found.mode, found.day), []).append(found)
+            members.setdefault((found.kind, found.mode, found.day), []).append(alarm)
     proposals = []
     for (kind, mode, day), group in groups.items():
         alike = [
             one for others in groups.values() for one in others if one.kind == kind and one.leader == group[0].leader
         ]
         minute = _common_minute(group) if len(group) >= FEWEST else _common_minute(alike)
-        pattern = Pattern(kind, mode, day, minute, tuple(one.channels for one in group[-MOST_EXAMPLES:]))
+        examples = tuple(one.channels for one in group[-MOST_EXAMPLES:])
+        pattern = Pattern(kind, mode, day, minute, examples, *_limits(members[kind, mode, day]))
         matched = [labels.get(one.raised, "unlabelled") for one in alarms if pattern.matches(one)]
         avoided = sum(labels.get(one.raised) in PROPOSING and bool(known_by(one, [pattern])) for one in alarms)
         counts = (avoided, matched.count("true"), matched.count("unlabelled"))
-        proposals.append(PatternProposal(pattern, len(group), *counts))
+        if avoided:  # of each of the others more became: somebody would be called as before
+            proposals.append(PatternProposal(pattern, len(group), *counts))
     return tuple(sorted(proposals, key=lambda one: (-one.avoided, str(one.pattern))))
+
+
+def _rows_on(alarm: Alarm, now: int | None = None) -> int | None:
+    """Rows that an alarm was on; None where it is still on and ``now`` is not known."""
+    end = now if alarm.cleared is None else alarm.cleared
+    return None if end is None else end - alarm.raised
+
+
+def _limits(labelled: Sequence[Alarm]) -> tuple[float | None, int | None]:
+    """How strong and how long an alarm of a pattern may be, from the labelled ones."""
+    strengths = [one.peak / one.threshold for one in labelled if one.threshold > 0]
+    lengths = [rows for one in labelled if (rows := _rows_on(one)) is not None]
+    return (
+        STRONGER * max(strengths) if strengths else None,
+        math.ceil(LONGER * max(lengths)) if lengths else None,
+    )
 
 
 def _common_minute(group: Sequence[Fingerprint]) -> int | None:
@@ -240,16 +291,16 @@ def _common_minute(group: Sequence[Fingerprint]) -> int | None:
     return middle if all(time_apart(middle, there) <= TOGETHER // 2 for there in minutes) else None
 
 
-def known_by(alarm: Alarm, patterns: Sequence[Pattern]) -> str:
+def known_by(alarm: Alarm, patterns: Sequence[Pattern], *, now: int | None = None) -> str:
     """The pattern that an alarm is known by, in words.
 
     Empty where it is not, or where more became of it.
     """
     if alarm.further or alarm.ongoing_since is not None:
         return ""
-    return next((str(one) for one in patterns if one.matches(alarm)), "")
+    return next((str(one) for one in patterns if one.matches(alarm, now=now)), "")
 
 
-def demoted(alarm: Alarm, patterns: Sequence[Pattern]) -> Alarm:
-    """The alarm, marked where a pattern knows it."""
-    return replace(alarm, known=known_by(alarm, patterns)) if patterns else alarm
+def demoted(alarm: Alarm, patterns: Sequence[Pattern], *, now: int | None = None) -> Alarm:
+    """The alarm, marked where a pattern knows it; ``now`` is the row after the last known one."""
+    return replace(alarm, known=known_by(alarm, patterns, now=now)) if patterns or alarm.known else alarm

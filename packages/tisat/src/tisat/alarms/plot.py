@@ -5,13 +5,15 @@ It draws what it is given with matplotlib; it computes nothing.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tisat.alarms.ongoing import rows_on
+from tisat.alarms.ongoing import count_words, rows_on
 from tisat.errors import SeriesError
 from tisat.events import events_from_labels
+from tisat.io.columns import listed
 from tisat.io.timestamps import say_offset
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
@@ -27,16 +29,15 @@ if TYPE_CHECKING:
 
 
 def contributing(alarms: Alarms, series: Series, count: int) -> list[int]:
-    """The channels with the largest share over all alarms.
+    """The first channel of each alarm, the strongest alarm's before the others', then the second of each, and so on.
 
     The first ones where alarms name none.
     """
-    total = dict.fromkeys(series.channels, 0.0)
-    for alarm in alarms:
-        for channel, share in alarm.channels.items():
-            total[channel] = total.get(channel, 0.0) + share
-    order = sorted(range(series.n_channels), key=lambda c: -total[series.channels[c]])
-    return order[:count]
+    strongest = sorted(alarms, key=lambda alarm: -alarm.peak)
+    ranked = [sorted(alarm.channels, key=alarm.channels.__getitem__, reverse=True) for alarm in strongest]
+    places = {name: c for c, name in enumerate(series.channels)}
+    named = [places[name] for names in zip_longest(*ranked) for name in names if name in places]
+    return list(dict.fromkeys([*named, *places.values()]))[:count]
 
 
 def series_of(alarms: Alarms, given: SeriesLike, *, whose: str) -> Series:
@@ -71,12 +72,11 @@ def draw(
     heights = [1.0] * len(panels) + [1.6]
     axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     times = np.arange(len(alarms.statistic)) if series is None or series.timestamps is None else series.timestamps
-    if (
-        series is not None and series.offsets is not None
-    ):  # as they were written: at the offset of the first row, all of them
-        minutes = int(series.offsets[0])
-        times = times + np.timedelta64(minutes, "m")
-        axes[-1].set_xlabel(f"time at {say_offset(minutes).replace('Z', 'UTC')}", fontsize=8)
+    if series is not None and series.offsets is not None:  # as they were written
+        minutes = np.unique(series.offsets)
+        times = times + series.offsets.astype("timedelta64[m]")
+        where = f"time at {say_offset(int(minutes[0])).replace('Z', 'UTC')}" if len(minutes) == 1 else "local time"
+        axes[-1].set_xlabel(where, fontsize=8)
     for axis, channel in zip(axes, panels, strict=False):
         assert series is not None
         if expected is not None:
@@ -96,12 +96,11 @@ def draw(
             axis.axvline(times[alarm.raised], color=ALARM, linewidth=0.8)
         axis.margins(x=0)
     title = title or (series.name if series is not None else "")
-    figure.suptitle(
-        f"{title}: {len(alarms)} alarms, {alarms.calibration.rule} rule, budget {alarms.calibration.budget}".lstrip(
-            ": "
-        ),
-        fontsize=9,
-    )
+    head = f"{title}: {count_words(alarms)}, {alarms.calibration.rule} rule, budget {alarms.calibration.budget}"
+    if series is not None and len(panels) < series.n_channels:
+        left = listed([name for c, name in enumerate(series.channels) if c not in panels], most=3)
+        head += f"\n{len(panels)} of {series.n_channels} channels, the strongest alarms' first; not drawn: {left} (channels={series.n_channels} draws all)"
+    figure.suptitle(head.lstrip(": "), fontsize=9)
     return figure
 
 

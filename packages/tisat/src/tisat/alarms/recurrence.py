@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tisat.alarms.patterns import ALIKE_WITHOUT_MODE, DAY, Fingerprint, Shares, moment_of, share_similarity, time_apart
+from tisat.utils.numbers import say_number
 
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarm
@@ -167,7 +168,7 @@ def rhythm_of(moments: Sequence[datetime.datetime | None]) -> str:
     middle = steps[len(steps) // 2]
     if middle > 0 and sum(abs(step - middle) <= EVEN * middle for step in steps) >= KEPT * len(steps):
         size, unit = next((size, unit) for size, unit in UNITS if middle >= 1.5 * size or unit == "s")
-        return f"about every {middle / size:.2g} {unit}"
+        return f"about every {say_number(middle / size)} {unit}"
     return ""
 
 

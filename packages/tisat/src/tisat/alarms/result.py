@@ -15,6 +15,7 @@ from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.control import BURST, LOWER, Control
 from tisat.alarms.episodes import Episodes
 from tisat.errors import ArtefactError, ParameterError
+from tisat.utils.numbers import say_number
 from tisat.utils.types import JsonDict
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def times(factor: float) -> str:
     >>> times(2.68), times(319.0)
     ('2.7 times', '319 times')
     """
-    return f"{factor:.2g} times" if factor < 100 else f"{factor:,.0f} times"
+    return f"{say_number(factor)} times"
 
 
 def period_interval(alarms: int, time_steps: int, *, folds: int = 0) -> tuple[float, float | None]:
@@ -133,7 +134,8 @@ class Calibration:
         if self.extrapolated < FAR or not self.largest > 0:  # of data that never varies no budget is supported
             return ""
         typed = Budget(self.budget, self.target, self.period).as_typed(self.supported)
-        return f"At this threshold small or short changes will not be seen; --budget {typed} is supported by the training rows."
+        each = " for each machine" if " over " in self.budget else ""
+        return f"At this threshold small or short changes will not be seen; --budget {typed}{each} is supported by the training rows."
 
     @property
     def control(self) -> Control | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tisat.alarms.explanation import Explanation, Reason, number
 from tisat.io.durations import spelt
+from tisat.utils.numbers import say_number
 from tisat.utils.stage import Folded, State, Stateful
 from tisat.utils.types import Array, Flags, Integers, JsonMap
 
@@ -20,6 +21,7 @@ FEWEST = 10  # rows without a move before a channel is called stuck
 ROWS = 60  # before the raise in which a switch names the operating mode
 Switch = tuple[int, float]  # a channel that switches, and the step that is a switch, in its units
 USUAL = 2.0  # training spreads round the median within which a value is usual
+NOISY = 0.3  # share of the evidence from which a channel beside a noisy one is called so
 OUTSIDE = 3.0  # spreads away from what the others say, from which that is worth a sentence
 
 
@@ -50,7 +52,7 @@ class Habits:
         ('41 min', '41 rows')
         """
         if self.period is None:
-            return f"{rows:.3g} row{'s' * (rows != 1)}"
+            return f"{say_number(rows, 3)} row{'s' * (rows != 1)}"
         return spelt(rows * self.period)
 
 
@@ -148,10 +150,16 @@ def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still
     subject = f"{value}, and" if _far(one) else one.channel
     if why.kind == "stuck" and _stands(still, c, habits):
         usual = habits.duration(habits.moves_every[c])
+        if counted and one.seen:  # its growth stands, not the counter
+            return f"{_growth(one)}, by the same amount at each row for {habits.duration(still)}; usually it changes every {usual}"
         return f"{subject} has not moved for {habits.duration(still)}; usually moves every {usual}"
     if why.kind == "stuck":
         return f"{subject} moves less than usual"
     if why.kind == "unusually noisy":
+        if why.times is not None and c == int(why.ranking()[0]):
+            return f"{subject} moves {why.times:.2g} times as much as usual"
+        if one.share < NOISY:
+            return value if counted and not _as_expected(one) else ""
         return f"{subject} moves more than usual" if _far(one) else f"{one.channel} is unusually noisy"
     if why.kind == "rhythm":
         return f"{one.channel} follows another rhythm than in training"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+OFFSET = re.compile(r"(Z|[+-]\d\d:\d\d)$")
+
 
 @dataclass(frozen=True)
 class Tally:
@@ -50,3 +53,18 @@ def say_time(stamp: str | float) -> str:
     if not isinstance(stamp, str):
         return f"{stamp:g}"
     return re.sub(r"(?<=\d\d:\d\d):00(?=$|Z|[+-])", "", stamp.replace("T", " "))
+
+
+def say_beside(moment: str, beside: str) -> str:
+    """Shorten a time that stands beside another: no day where it is the same, no year and no offset.
+
+    Examples
+    --------
+    >>> say_beside("2026-03-09 11:29+02:00", "2026-03-09 11:40+02:00"), say_beside("2026-03-10 00:02", "2026-03-09 23:58")
+    ('11:29', '03-10 00:02')
+    """
+    day, _, clock = moment.partition(" ")
+    if not DATE.fullmatch(day) or not clock:
+        return moment
+    clock = OFFSET.sub("", clock)
+    return clock if beside.startswith(day) else f"{day[5:]} {clock}"

@@ -83,7 +83,7 @@ def make_rule(rule: RuleLike, *, like: AlarmRule | None = None, **options: objec
                 f"The options of a rule must be given where it is made. Got {', '.join(options)} besides {rule!r}."
             )
         return rule
-    cls = RULES[check_choice(rule, "rule", "make_rule", choices=RULES)]
+    cls = RULES[check_choice(rule, "rule", "Watch", choices=RULES)]
     options_known = cls.options()
     unknown = [name for name in options if name not in options_known]
     if unknown:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -147,6 +147,8 @@ class ExcessRule(AlarmRule):
 
     The statistic is the sum over views of ``log(1 + S / unit)``, S the view's evidence over ``length`` rows.
 
+    A :class:`tisat.Watch` whose rows are half an hour or more apart takes ``length`` 4 and ``hold`` 3 unless they are given.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -180,6 +182,7 @@ class ExcessRule(AlarmRule):
     title = "excess over a moving reference, summed and held"
     controllable = True
     added = ("momentary_window", "gate")
+    slow: ClassVar[Params] = {"length": 4, "hold": 3}  # where a row is half an hour or more, and they are not given
 
     level_: Array = learned()  # (V,)
     centre_: Array = learned()  # (V,)
