@@ -345,3 +345,20 @@ def test_long_work_reports_in_lines_where_there_is_no_terminal(caplog, monkeypat
         for _ in range(4):
             bar.advance()
     assert caplog.messages == ["scanning: 50 %, about 12 s left"]  # every ten seconds, and not at the end
+
+
+def test_a_long_fit_counts_its_models(caplog, monkeypatch):
+    from tisat.detectors import Mahalanobis, crossfit
+    from tisat.utils import progress as module
+
+    monkeypatch.setattr(module, "SECONDS", 0.0)
+    normal = np.random.default_rng(0).normal(size=(400, 2))
+    with caplog.at_level("INFO", logger="tisat.training"):
+        Mahalanobis().fit(normal)
+        assert caplog.messages == []  # few values
+        monkeypatch.setattr(crossfit, "MANY_VALUES", 100)
+        with module.progress("scanning", total=2):
+            Mahalanobis().fit(normal)
+        assert caplog.messages == []  # within another
+        Mahalanobis().fit(normal)
+    assert [words.partition(",")[0] for words in caplog.messages] == [f"fit: model {n} of 6" for n in range(2, 7)]

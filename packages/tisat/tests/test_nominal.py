@@ -6,6 +6,7 @@ import pytest
 from tisat import registry
 from tisat.detectors import make
 from tisat.detectors.crossfit import LEAST_STRETCH, MAX_POINTS, blocks, join, split_tail, spread_stretches
+from tisat.errors import SeriesError
 from tisat.series import Series
 
 ROWS = np.random.default_rng(0).normal(size=(400, 2)).cumsum(axis=0)
@@ -99,3 +100,27 @@ def test_a_fleet_is_calibrated_on_rows_of_many_machines():
     detector = make("last-value").fit(fleet)
     assert detector.normal_source_ == "cross-fitted"
     assert len(detector.normal_breaks_) == 12
+
+
+@pytest.mark.parametrize("name", ["prism", "lof"])
+def test_channels_with_too_few_values_are_named(name):
+    values = np.column_stack([np.random.default_rng(0).normal(size=(2000, 3)), np.full(2000, np.nan)])
+    values[::50, 1] = values[::50, 3] = 1.0
+    values[np.arange(2000) % 50 != 0, 1] = np.nan
+    series = Series(values, channels=("a", "lab", "c", "lab 2"))
+    params = {} if name == "prism" else {"window": 30}
+    with pytest.raises(SeriesError, match=r"in more than \d+ rows without a gap\. Channels lab, lab 2 have at most 11\. Leave them out with --drop 'lab,lab 2', or drop="):  # fmt: skip
+        make(name, **params).fit(series)
+    make(name, **params).fit(series.select(["a", "c"]))
+    with pytest.raises(SeriesError, match=r"more than 100 rows without a gap\. Got at most 11"):
+        make("prism").fit(series.select(["lab"]))
+
+
+def test_values_that_cannot_be_squared_are_refused():
+    for unit, said in (
+        (1e101, r"has one of .*e\+102, beyond 1e\+100; give it in larger units"),
+        (1e-170, "has none above 1e-150"),
+    ):
+        with pytest.raises(SeriesError, match=f"a size that can be squared. Channel '1' {said}"):
+            make("mahalanobis").fit(ROWS * [1.0, unit])
+    make("mahalanobis").fit(ROWS * [1.0, 1e90])

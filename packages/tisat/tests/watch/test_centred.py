@@ -1,10 +1,11 @@
 """Scores of a whole file: windows round each row, and the statistic of a watch."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tisat.detectors import make
-from tisat.errors import InputError, ParameterError
+from tisat.errors import DataFileError, InputError, ParameterError
 from tisat.watch import Watch
 from tisat.watch.centred import ahead, joined, own_period, window_scores
 from tisat.watch.protocols import fitted_counters
@@ -55,6 +56,26 @@ def test_a_period_does_not_depend_on_the_unit():
     values = np.sin(np.arange(2000) * 2 * np.pi / 40)[:, None]
     with np.errstate(over="raise"):
         assert [own_period(values * unit) for unit in (1e-300, 1.0, 1e300)] == [40] * 3
+
+
+def test_normal_rows_may_be_given_as_fit_takes_them(tmp_path):
+    values = wave(900, seed=0, channels=2) * [1.0, 5.0]
+    frame = pd.DataFrame(values, columns=["a", "b"])
+    frame.to_csv(tmp_path / "week.csv", index=False)
+    watch = quietly(lambda: Watch("mahalanobis", budget="1/100 rows").fit(frame))
+    expected = watch.score(frame[:400], centred=True, train=values)
+    for train in (
+        frame,
+        frame[["b", "a"]],
+        tmp_path / "week.csv",
+        str(tmp_path / "week.csv"),
+        [frame],
+        [str(tmp_path / "week.csv")],
+        [frame[:450], frame[450:]],
+    ):
+        np.testing.assert_allclose(watch.score(frame[:400], centred=True, train=train), expected)
+    with pytest.raises(DataFileError, match="File not found: 'week'"):
+        watch.score(frame, centred=True, train="week")
 
 
 def test_a_change_of_level_alone_is_no_shape():

@@ -7,7 +7,7 @@ import pytest
 
 import tisat
 from tisat.cli import main
-from tisat.errors import SeriesError
+from tisat.errors import ParameterError, SeriesError
 from tisat.series import Series
 from tisat.watch.contaminated import AROUND, LeftOut, folds_of, kept_rows, limit_of
 
@@ -75,7 +75,7 @@ def test_labels_are_never_looked_at():
 
 
 def test_too_short_a_file_is_refused_plainly():
-    with pytest.raises(SeriesError, match="must be longer where they may hold anomalies"):
+    with pytest.raises(SeriesError, match="given to fit must be longer: each of 5 blocks"):
         tisat.Watch("prism", contaminated=True).fit(rows(110))
 
 
@@ -95,7 +95,7 @@ def test_blocks_meet_every_row_once_and_never_their_own():
 
 
 def test_a_scan_finds_what_is_in_its_own_training():
-    found = tisat.scan(rows(), budget="1/1000 rows", detector="mahalanobis")
+    found = tisat.scan(rows(), "mahalanobis", budget="1/1000 rows")
     assert all(any(start <= one.raised < start + 20 for one in found) for start in PLACES)
     assert len(found.statistic) == len(found.active) == 3000
     assert "training rows" in found.calibration.notes[-1]
@@ -144,3 +144,18 @@ def test_leaving_nothing_out_does_not_say_that_nothing_stands_out():
     said = str(LeftOut(rows=0, of=10_071, stretches=0))
     assert said.startswith("All 10,071 rows were trained on")
     assert "Alarms may still be raised on them." in said
+
+
+def test_a_scan_refuses_what_is_no_detector_with_what_makes_one():
+    noise = np.random.default_rng(0).normal(size=(600, 1))
+    with pytest.raises(ParameterError, match=r"The detector of scan must be .* Got a Watch instead; give its detector"):
+        tisat.scan(noise, detector=tisat.Watch("ewma"))
+
+
+def test_a_scan_of_too_few_rows_says_what_needs_fewer():
+    """It spoke of rows without a gap, of which the file had three times as many."""
+    few = np.random.default_rng(0).normal(size=(300, 4))
+    few[::75] += 40.0
+    with pytest.raises(SeriesError, match=r"given to scan must be longer: .* Got 300 rows; the detector 'ewma' needs"):
+        tisat.scan(few)
+    assert tisat.scan(few, "ewma")

@@ -106,3 +106,34 @@ def test_a_state_from_before_it_was_controlled_goes_on(watch, rows):
     assert controlled.movement.alarms == 0
     controlled.extend(rows[500:])
     assert Monitor.load(stays, controlled.to_bytes()).movement is None
+
+
+def test_an_alarm_of_a_held_statistic_is_explained_by_the_rows_that_made_it():
+    def noise(seed, rows, *, faults):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(rows, 2))
+        for start in range(200, rows, 150) if faults else ():
+            values[start : start + int(rng.integers(1, 3)), rng.integers(2)] += rng.uniform(2, 7)
+        return values
+
+    watch = quietly(Watch(make("last-value"), budget="1/100 rows").fit, noise(1, 3000, faults=False))
+    values = noise(3, 2400, faults=True)
+    offline = watch.alarms(values)
+    statistic = offline.statistic
+    held = [one for one in offline if statistic[one.raised] <= statistic[one.raised - 1]]
+    assert held  # the threshold came down to them
+    for one in offline:
+        assert offline.evidence[one.onset + 1 : one.raised + 1].sum() > 0.0
+
+    def told(alarms):
+        return [(one.raised, one.onset, one.why, {name: round(part, 9) for name, part in one.channels.items()}) for one in alarms]  # fmt: skip
+
+    monitor, single = watch.monitor(), []
+    for t, row in enumerate(values):
+        if t % 13 == 0:
+            monitor = Monitor.load(watch, monitor.to_bytes())
+        single.append(monitor.update(row))
+    monitor = watch.monitor()
+    blocks = [one for block in np.array_split(values, 17) for one in monitor.extend(block)]
+    for results in (single, blocks):
+        assert told(one.alarm for one in results if one.raised) == told(offline)

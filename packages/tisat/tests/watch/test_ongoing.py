@@ -228,3 +228,57 @@ def test_an_ongoing_alarm_covers_a_later_one_of_the_same_channel():
         if row == 90:
             assert track.clear(replace(alarm, raised=70, cleared=90)).state == "merged"
     assert len(track.alarms) == 1
+
+
+def broken_for_good(*, joined: bool) -> np.ndarray:
+    rows = stepped()
+    for begin in (1400, 1800):  # its level jumps again while it is still broken
+        rows[begin : begin + 3, 2] += 4.0
+    if joined:
+        rows[1404:1500, 0] += 6.0
+    return rows
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_an_alarm_about_what_is_ongoing_is_merged_when_it_is_raised(watch, joined):
+    rows = broken_for_good(joined=joined)
+    monitor, results = watch.monitor(), []
+    for row in rows:
+        results.append(monitor.update(row))
+        monitor = Monitor.load(watch, monitor.to_bytes()) if len(results) % 101 == 0 else monitor
+    offline = watch.alarms(rows)
+    assert ends(results) == {alarm.raised: life(alarm) for alarm in offline}
+    assert held(offline).state == "ongoing"
+    states = {one.row: one.alarm.state for one in results if one.raised}
+    again = [state for row, state in states.items() if 1400 <= row < 1404 or row >= 1800]
+    assert len(again) >= 2
+    assert set(again) == {"merged"}
+    first = next(one for one in offline if 1400 <= one.raised < 1404)
+    called = [one.alarm.state for one in results if one.alarm is not None and one.alarm.raised == first.raised]
+    assert called[0] == "merged"
+    if joined:  # a channel that the ongoing alarm does not name: somebody is called
+        assert first.further
+        assert first.state == "ongoing"
+        assert "raised" in called[1:]
+    else:
+        assert first.state == "merged"
+        assert first.until.endswith("(merged)")
+        merged = sum(one.state == "merged" for one in offline)
+        assert str(offline).startswith(f"{len(offline) - merged} alarm")
+        assert f", {merged} merged into one that is ongoing; " in str(offline)
+    still_on = watch.alarms(rows[: first.raised + 2])
+    assert still_on[-1].state == "merged"
+    assert still_on[-1].until == "still on"
+
+
+def test_an_alarm_accepted_while_it_is_on_ends_as_the_new_normal(watch):
+    """The level taken was half-way to the new one, so it was ongoing for hours after somebody had accepted it."""
+    monitor, states = watch.monitor(), {}
+    for row in stepped()[: BEGIN + 400]:
+        told = monitor.update(row)
+        if told.raised and monitor.rows > BEGIN:
+            monitor.accept()
+            monitor = Monitor.load(watch, monitor.to_bytes())
+        states |= {one.raised: one.state for one in (told.alarm, *told.ended) if one is not None}
+    assert next(state for raised, state in states.items() if BEGIN <= raised < BEGIN + 60) == "new normal"
+    assert not monitor.ongoing

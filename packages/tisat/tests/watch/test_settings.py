@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.ensemble import IsolationForest
 
 from tisat import Watch
 from tisat.errors import ParameterError
@@ -59,3 +60,15 @@ def test_a_watch_is_the_last_step_of_a_pipeline():
     assert pipeline.predict(later)[205]
     assert not pipeline.predict(later)[:200].any()
     assert Watch("last-value").fit(rows, None).calibration.threshold > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"detector": IsolationForest()}, r"detector of Watch must be a name .*from_sklearn\(IsolationForest\(\)\) makes one"),
+        ({"contaminated": 0.1}, "'contaminated' parameter of Watch must be True or False"),
+    ],
+)  # fmt: skip
+def test_what_is_no_detector_or_no_flag_is_refused_by_fit(settings, said):
+    with pytest.raises(ParameterError, match=said):
+        Watch(**settings).fit(np.random.default_rng(0).normal(size=(500, 2)))

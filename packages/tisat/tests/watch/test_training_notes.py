@@ -5,6 +5,7 @@ import pytest
 
 from tisat import Watch
 from tisat.errors import CalibrationWarning
+from tisat.series import Series
 
 NORMAL = np.random.default_rng(0).normal(size=(3000, 2))
 
@@ -32,3 +33,17 @@ def test_rows_left_out_of_training_are_said_in_python(tmp_path):
     assert 10 <= watch.left_out_rows < 100
     watch.save(tmp_path / "model.tisat")
     assert Watch.load(tmp_path / "model.tisat").left_out_rows == watch.left_out_rows
+
+
+@pytest.mark.parametrize("counters", [[], ["1"]])
+def test_labelled_rows_in_training_are_said(tmp_path, counters):
+    labels = np.arange(3000) < 150
+    watch = Watch("mahalanobis", budget="1/100 rows", counters=counters)
+    with pytest.warns(
+        CalibrationWarning, match="150 of 3,000 training rows are labelled anomalous, and learned as normal"
+    ):
+        watch.fit(Series(NORMAL, labels=labels))
+    watch.save(tmp_path / "model.tisat")
+    assert any("150 of 3,000" in note for note in Watch.load(tmp_path / "model.tisat").calibration.notes)
+    quiet = Watch("mahalanobis", budget="1/100 rows").fit(Series(NORMAL, labels=np.zeros(3000)))
+    assert not any("labelled" in note for note in quiet.calibration.notes)

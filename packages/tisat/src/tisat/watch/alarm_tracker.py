@@ -119,10 +119,20 @@ class Course(Folded[Judged, "Alarm | None"]):
         self.ended: tuple[Alarm, ...] = ()  # alarms that were ongoing until the last row
         self._onset = 0  # the present onset estimate, and its time
         self._onset_time: Stamp = None
+        self._rise = np.array(
+            [-1.0, np.nan, -1.0]
+        )  # row of the last rise, statistic of the last row, onset of what is held
+        self._held = np.zeros(sum(map(len, self._told)))  # what was added up until a statistic was only held
+        self._held_time: Stamp = None
+
+    @property
+    def _told(self) -> tuple[Array, ...]:
+        """What was added up since the onset."""
+        return self._since_onset, self._peak, self._peak_row, self._peak_point
 
     def step(self, row: Judged, /) -> Alarm | None:
-        """Take in one row; the alarm, where it was raised, joined or cleared at it."""
-        admitted, point, _, statistic, active, onset, row_checked, deviations, threshold, _ = row
+        """Take in one row; the alarm, where it was raised, joined or cleared at it, or became more than the pattern that knew it."""
+        admitted, point, evidence, statistic, active, onset, row_checked, deviations, threshold, _ = row
         before, detector = self.alarm, self._watch.detector
         if admitted.unconfirmed:
             self.states.skip(admitted.unconfirmed)
@@ -133,9 +143,8 @@ class Course(Folded[Judged, "Alarm | None"]):
         self._trace_onset(row)
         if before is None:
             if active:
-                self.alarm = self._raise(onset, statistic, admitted, point, threshold)
+                self.alarm = self.states.begin(self._raise(onset, statistic, admitted, point, threshold))
                 self._climb.begin()
-                self.states.begin(self.alarm)
             return self.alarm
         if not active:
             self.alarm = None
@@ -145,16 +154,21 @@ class Course(Folded[Judged, "Alarm | None"]):
             else:
                 over = replace(before, cleared=admitted.row, cleared_time=admitted.stamp)
             return demoted(self.states.clear(over), self._watch.patterns)
-        self.alarm = on = replace(before, peak=statistic) if statistic > before.peak else before
-        if self._climb.step(statistic, threshold=before.threshold):
+        on = replace(before, peak=statistic) if statistic > before.peak else before
+        if before.known:
+            on = demoted(on, self._watch.patterns, now=admitted.row + 1)
+        self.alarm = on
+        climbed = self._climb.step(statistic, threshold=before.threshold)
+        if climbed or (evidence > 0.0 and (self._by_channel or self._amounts(point[None]) is not None)):
             assert admitted.filled is not None, "a row without values ends the alarm"
             reasons = detector.explain(admitted.filled, point)
-            still, habits = self._still.rows, self._habits
-            joined = on.join(admitted.row, admitted.stamp, reasons, self._watch.channels, still=still, habits=habits)
-            self.alarm = on if joined is on else demoted(joined, self._watch.patterns)
+            joined = on.join(
+                admitted.row, admitted.stamp, reasons, self._watch.channels, still=self._still.rows, habits=self._habits, climbed=climbed
+            )  # fmt: skip
+            self.alarm = on if joined is on else self.states.join(demoted(joined, self._watch.patterns))
             if self.states.on is not None:
                 self.states.on.alarm = self.alarm
-        return None if self.alarm is on else self.alarm
+        return None if self.alarm is on and bool(on.known) == bool(before.known) else self.alarm
 
     def accept(self, row: int | None, now: int) -> tuple[Alarm, ...]:
         """Take the alarms that were on at ``row``, or all, for the new normal.
@@ -200,6 +214,14 @@ class Course(Folded[Judged, "Alarm | None"]):
 
     def _follow(self, rows: Stretch, start: int, stop: int) -> None:
         """Take in rows at which no alarm is on and none is ongoing."""
+        statistic, onset = rows.trace.statistic[start:stop], rows.trace.onset[start:stop]
+        rises = np.flatnonzero(~(statistic <= np.append(self._rise[1], statistic[:-1])))
+        rise = int(rises[-1]) if len(rises) else 0
+        over = np.flatnonzero(onset[rise:] != (onset[rise] if len(rises) else self._onset))
+        if len(over) and rise + over[0] > 0:  # what the last rise is made of ends here
+            self._follow(rows, start, start + rise + int(over[0]))
+            start += rise + int(over[0])
+            rises = rises[:0]
         here = slice(start, stop)
         known, onset, now = rows.known[here], rows.trace.onset[here], rows.first + np.arange(start, stop)
         self.ended = ()
@@ -207,6 +229,8 @@ class Course(Folded[Judged, "Alarm | None"]):
         self.states.follow(None if rows.deviations is None else rows.deviations[here], known)
         self._still.follow(rows.values[here], known)
         begins = np.flatnonzero((onset == now) | (np.diff(onset, prepend=self._onset) != 0))
+        if len(begins):
+            self._hold()
         counted = np.flatnonzero(known & (onset < now))
         if len(counted):  # of what was added up since an onset only the last matters
             earlier = begins[begins <= counted[-1]]
@@ -221,6 +245,20 @@ class Course(Folded[Judged, "Alarm | None"]):
             since = last - int(onset[last] != now[last])  # the statistic started again after the row before
             self._onset_time = rows.stamp(start + since) if since >= 0 else self.stamp
         self._onset, self.stamp = int(onset[-1]), rows.stamp(stop - 1)
+        if len(rises):
+            self._rose(-1 if math.isnan(statistic[rise]) else int(now[rise]))
+        self._rise[1] = statistic[-1]
+
+    def _hold(self) -> None:
+        """Keep what was added up since an onset that is over, where the statistic rose since: it is held, and may yet raise an alarm."""
+        if self._rise[0] > self._onset:
+            self._rise[2], self._held[:], self._held_time = self._onset, np.concatenate(self._told), self._onset_time
+
+    def _rose(self, row: int) -> None:
+        """Take in a row at which the statistic rose, -1 for one with an alarm or without a statistic: what was held is over."""
+        self._rise[0] = row
+        if self._rise[2] >= 0.0:
+            self._rise[2], self._held[:], self._held_time = -1.0, 0.0, None
 
     def _forget_contributions(self) -> None:
         self._since_onset[:] = 0.0
@@ -246,6 +284,8 @@ class Course(Folded[Judged, "Alarm | None"]):
         """Keep the time of the onset estimate, add up what each channel contributed since, and the row that said most."""
         taken, point, evidence, onset, active = row.taken, row.point, row.evidence, row.onset, row.active
         now, stamp = taken.row, taken.stamp
+        if onset != self._onset or onset == now:
+            self._hold()
         if onset == now:
             self._onset_time = stamp
         elif onset != self._onset:  # the statistic started again after the alarm of the row before
@@ -263,10 +303,21 @@ class Course(Folded[Judged, "Alarm | None"]):
             if said > self._peak[0]:
                 self._peak[0] = said
                 self._peak_row[:], self._peak_point[:] = taken.filled, point
+        if self.alarm is not None or math.isnan(row.statistic):
+            self._rose(-1)
+        elif not row.statistic <= self._rise[1]:
+            self._rose(now)
+        self._rise[1] = row.statistic
         self._onset, self.stamp = onset, stamp
 
     def _raise(self, onset: int, statistic: float, taken: Taken, point: Array, threshold: float) -> Alarm:
         watch, shares = self._watch, dict[str, float]()
+        if self._rise[2] >= 0.0 and self._rise[0] <= onset:  # the threshold came down to a statistic that is held
+            for own, kept in zip(
+                self._told, np.split(self._held, np.cumsum([len(one) for one in self._told])), strict=False
+            ):
+                own[:] = kept
+            onset, self._onset_time = int(self._rise[2]), self._held_time
         if self._by_channel:
             shares = named_shares(shares_of(self._since_onset), watch.channels)
         elif self._amounts(point[None]) is not None:
@@ -286,7 +337,11 @@ class Course(Folded[Judged, "Alarm | None"]):
         return {
             **self.states.state(),
             **self._still.state(),
-            **{name: getattr(self, f"_{name}").copy() for name in ("since_onset", "peak", "peak_row", "peak_point")},
+            **{
+                name: getattr(self, f"_{name}").copy()
+                for name in ("since_onset", "peak", "peak_row", "peak_point", "rise", "held")
+            },
+            "held_time": self._held_time,
             "onset": self._onset,
             "onset_time": self._onset_time,
             "last_stamp": self.stamp,
@@ -297,15 +352,15 @@ class Course(Folded[Judged, "Alarm | None"]):
 
     def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
-        for name in ("onset_time", "last_stamp"):
-            check_stamp(state[name], name)
+        for name in ("onset_time", "last_stamp", "held_time"):
+            check_stamp(state.get(name), name)
         self._onset, self._onset_time = int(state["onset"]), state["onset_time"]
-        self.stamp = state["last_stamp"]
+        self.stamp, self._held_time = state["last_stamp"], state.get("held_time")
         channels = self._watch.channels  # a file keeps no order of names: largest share first, as they were
         alarm = None if state["alarm"] is None else check_alarm(state["alarm"], channels)
         ongoing = [check_alarm(one, channels) for one in state.get("ongoing", ())]
         self.alarm = None if alarm is None else Alarm.from_json(alarm)
-        for name in ("since_onset", "peak", "peak_row", "peak_point"):
+        for name in ("since_onset", "peak", "peak_row", "peak_point", "rise", "held"):
             getattr(self, f"_{name}")[:] = state[name]
         self._still.restore(state)
         self._climb.restore(state["climb"])

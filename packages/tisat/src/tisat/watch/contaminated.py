@@ -129,7 +129,15 @@ def limit_of(scores: Array) -> float:
     return float(max(wanted, np.quantile(finite, 1 - MOST)))
 
 
-def kept_rows(detector: Any, many: Sequence[Series], bar: Bar | None = None) -> list[Flags]:
+def too_short(detector: Any, rows: int, *, whose: str) -> SeriesError:
+    """The error of a series that is too short to be cut into blocks."""
+    return SeriesError(
+        f"The series given to {whose} must be longer: each of {blocks_for(detector)} blocks is scored by a {type(detector).__name__} of the others, "
+        f"without what looks anomalous. Got {rows} rows; the detector 'ewma' needs the fewest."
+    )
+
+
+def kept_rows(detector: Any, many: Sequence[Series], bar: Bar | None = None, *, whose: str = "fit") -> list[Flags]:
     """Of every series, which rows are kept as normal."""
     keep = [np.ones(len(one), dtype=np.bool_) for one in many]
     for number in range(ROUNDS):
@@ -137,10 +145,7 @@ def kept_rows(detector: Any, many: Sequence[Series], bar: Bar | None = None) -> 
             scores = scored_out_of_sample(detector, many, keep, bar)
         except SeriesError:
             if number == 0:
-                raise SeriesError(
-                    f"The series given to fit must be longer where they may hold anomalies: each of {blocks_for(detector)} blocks is scored "
-                    f"by a model of the others. Got {sum(map(len, many))} rows."
-                ) from None
+                raise too_short(detector, sum(map(len, many)), whose=whose) from None
             break
         limit = limit_of(np.concatenate(scores))
         before = keep

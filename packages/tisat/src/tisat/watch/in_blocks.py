@@ -28,6 +28,7 @@ class AlarmPoints:
         self._kept: list[tuple[Integers, Array]] = []
         self._open: tuple[Integers, Array] | None = None  # rows since the last onset, of an alarm that may come
         self._sorted: tuple[Integers, Array] | None = None
+        self._last = np.nan, -1  # statistic of the last row, and the onset of its last rise
 
     def add(self, first: int, points: Array, trace: Trace) -> None:
         """Take in the points ``(n, m)`` of the rows from ``first`` on, and what the rule made of them."""
@@ -35,16 +36,26 @@ class AlarmPoints:
         active = rows[trace.active]
         if self._open is not None:
             rows, points = np.concatenate([self._open[0], rows]), np.concatenate([self._open[1], points])
+        onset = self._earliest(trace)
         needed = np.zeros(len(rows), dtype=np.bool_)
         if len(active):
             coming = np.searchsorted(active, rows)  # the next row at which an alarm is on
             there = coming < len(active)
             coming = active[np.minimum(coming, len(active) - 1)]
-            needed = there & ((coming == rows) | (trace.onset[coming - first] < rows))
-        waiting = ~needed & (rows > trace.onset[-1])
+            needed = there & ((coming == rows) | (onset[coming - first] < rows))
+        waiting = ~needed & (rows > onset[-1])
         self._kept.append((rows[needed], points[needed]))
         self._open = (rows[waiting], points[waiting])
         self._sorted = None
+
+    def _earliest(self, trace: Trace) -> Integers:
+        """The onset of each row, or that of the last rise of its statistic, where that is held: :meth:`Trace.evidence_rows`."""
+        before = np.append(self._last[0], trace.statistic[:-1])
+        rose = ~(trace.statistic <= before) | (trace.statistic <= 0.0)
+        place = np.maximum.accumulate(np.where(rose, np.arange(len(rose)), -1))
+        risen = np.where(place < 0, self._last[1], trace.onset[place])
+        self._last = float(trace.statistic[-1]), int(risen[-1])
+        return np.asarray(np.minimum(risen, trace.onset))
 
     @property
     def rows(self) -> Integers:

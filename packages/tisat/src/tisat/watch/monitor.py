@@ -200,7 +200,7 @@ class Monitor:
         return self.judge(admitted, self.aggregation.run(point[None]), deviations)
 
     def extend(self, rows: Iterable[object], times: Sequence[object] | None = None) -> list[RowResult]:
-        """The results on many rows, in order.
+        """The results on many rows, in order: a sequence of rows, or a dataframe or series with the channels by name and its own times.
 
         A row that cannot be read is refused with its reason. Stretches of 200 usual rows or more are scored by the code for whole
         series: their points differ from those of :meth:`update` by the detector's ``traits.rounding`` at most.

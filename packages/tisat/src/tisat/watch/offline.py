@@ -21,7 +21,7 @@ from tisat.series import Series, SeriesLike
 from tisat.watch.clock import UNDATED, UNZONED, wrong_pace
 from tisat.watch.in_blocks import run_in_blocks
 from tisat.watch.protocols import Array, Scorer, check_series
-from tisat.watch.training_notes import habits_of
+from tisat.watch.training_notes import foreign_note, habits_of
 from tisat.watch.watch import Watch
 
 
@@ -75,6 +75,8 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
     zone, dates = watch.detector.trained_on_.get("zone"), checked.timestamps
     if zone and dates is not None and dates.dtype.kind == "M" and checked.offsets is None:
         warnings.warn(UNZONED.format(zone=zone), SeriesWarning, stacklevel=3)
+    if note := foreign_note(watch.detector, checked.values):
+        warnings.warn(note, SeriesWarning, stacklevel=3)
     admitted = take_in(checked, period=watch.period, partial=watch.detector.traits.partial)
     traced, deviations = run_in_blocks(watch, checked, admitted)
     silent = tuple(silences(checked, admitted.left_out))
@@ -97,7 +99,8 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
             return np.where(admitted.usable[rows, None], admitted.filled[rows][:, columns], np.nan)
 
         modes = [mode_of(before(one.raised), switches, watch.channels) for one in lives]
-        return tuple(demoted(replace(one, mode=mode), watch.patterns) for one, mode in zip(lives, modes, strict=True))
+        moded = [replace(one, mode=mode) for one, mode in zip(lives, modes, strict=True)]
+        return tuple(demoted(one, watch.patterns, now=ahead) for one in moded)
 
     found = alarms_of(
         traced._replace(scores=traced.scores[:ahead]),

@@ -94,6 +94,7 @@ class Training(TypedDict, total=False):
     left_out: str  # of contaminated training data
     left_out_rows: int
     constant: Sequence[str]  # channels that never moved
+    labelled: int  # rows labelled anomalous
 
 
 class CommonSettings(TypedDict, total=False):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, repeat
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tisat.errors import InputError
 from tisat.events import events_from_labels
 from tisat.gap_filling import MAX_GAP, PACE_ROWS, Stamp, bounded
 from tisat.io.timestamps import EARLIEST, LATEST, Moment, say
+from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.types import AnyArray, Array, Flags
 from tisat.utils.validation import check_same_length
 from tisat.watch.alarm_tracker import Stretch
@@ -65,6 +66,12 @@ class Read:
 
 def extend(monitor: Monitor, given: Iterable[object], given_times: Iterable[object] | None) -> list[RowResult]:
     """The results on many rows, in order; see the module."""
+    table = _table(given)
+    if table is not None:
+        table = table.in_order(monitor.watch.channels, whose="this monitor")
+        given = table.values
+        if given_times is None and table.timestamps is not None:
+            given_times = [table.stamp(row) for row in range(len(table))]
     rows, times = _sequence(given, 2), None if given_times is None else _sequence(given_times, 1)
     check_same_length(rows, rows if times is None else times, ("rows", "times"), "Monitor.extend")
     results: list[RowResult] = []
@@ -72,6 +79,19 @@ def extend(monitor: Monitor, given: Iterable[object], given_times: Iterable[obje
         some = slice(first, first + BLOCK)
         results += _block(monitor, rows[some], _cut(times, some))
     return results
+
+
+def _table(given: object) -> Series | None:
+    """A series, or a dataframe or column as one; None where these are plain rows."""
+    if isinstance(given, Series):
+        return given
+    if isinstance(given, np.ndarray | list | tuple):
+        return None
+    from narwhals import dependencies
+
+    tabular = any(test(given) for test in (dependencies.is_into_dataframe, dependencies.is_into_series))
+    tabular = tabular or hasattr(given, "collect")  # a lazy frame is refused with what to type
+    return as_series(cast("SeriesLike", given), whose="Monitor.extend") if tabular else None
 
 
 def _cut(times: Times, rows: slice) -> Times:

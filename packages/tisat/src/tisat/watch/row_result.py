@@ -34,7 +34,7 @@ class RowResult:
     active: bool = False  # the alarm is on
     raised: bool = False  # it was raised at this row
     cleared: bool = False  # it was on before this row and is not any more
-    alarm: Alarm | None = None  # the alarm that was raised, cleared, or joined by further channels at this row
+    alarm: Alarm | None = None  # the alarm that was raised, cleared, joined, or outgrew its pattern at this row
     time: object = None  # as it was given
     silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
     reason: str = ""  # why a row was refused

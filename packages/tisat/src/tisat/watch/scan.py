@@ -23,7 +23,7 @@ from tisat.io.counters import counters_of, difference
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.parameters import clone
 from tisat.utils.progress import progress
-from tisat.watch.contaminated import LEAD, ROUNDS, LeftOut, blocks_for, folds_of, kept_rows
+from tisat.watch.contaminated import LEAD, ROUNDS, LeftOut, blocks_for, folds_of, kept_rows, too_short
 from tisat.watch.protocols import Array, Scorer, WatchSettings
 from tisat.watch.walk_forward import moved
 from tisat.watch.watch import Watch
@@ -31,9 +31,9 @@ from tisat.watch.watch import Watch
 
 def scan(
     series: SeriesLike,
+    detector: str | Scorer = registry.DEFAULT,
     *,
     budget: BudgetLike | None = None,
-    detector: str | Scorer = registry.DEFAULT,
     **settings: Unpack[WatchSettings],
 ) -> Alarms:
     """Raise the alarms of a series by models that learn from the same series, each row by one that has not seen it.
@@ -42,10 +42,10 @@ def scan(
     ----------
     series : Series, array, dataframe or file path
         Mostly normal. Labels are not read.
-    budget : str, float or timedelta, optional
-        As :class:`tisat.Watch` takes it.
     detector : str or Detector
         Not fitted.
+    budget : str, float or timedelta, optional
+        As :class:`tisat.Watch` takes it.
     **settings
         Of :class:`tisat.Watch`.
 
@@ -59,7 +59,7 @@ def scan(
     --------
     >>> rows = np.random.default_rng(0).normal(size=(4000, 2))
     >>> rows[3000:3004] += 30.0
-    >>> [alarm.raised for alarm in scan(rows, budget="1/4000 rows", detector="last-value")][0]
+    >>> [alarm.raised for alarm in scan(rows, "last-value", budget="1/4000 rows")][0]
     3000
     """
     return scan_series(series, budget=budget, detector=detector, expected=False, **settings)[0]
@@ -79,6 +79,7 @@ def scan_series(
     """
     checked = as_series(series, whose="scan").without_labels()
     base: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
+    registry.check_detector(base, whose="scan")
     counters = settings.get("counters")
     passed: WatchSettings = {**settings, "counters": ()}
     names = counters_of([checked]) if counters is None else tuple(counters)
@@ -86,12 +87,15 @@ def scan_series(
     count = blocks_for(base)
     with progress("scanning", total=(ROUNDS + 1) * count, lines=True) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        keep = kept_rows(base, [whole], bar)[0]
+        keep = kept_rows(base, [whole], bar, whose="scan")[0]
         parts = []
         for fold in folds_of([whole], [keep], count):
             _, first, last = fold.here[0]
             watch = Watch(clone(base), budget=budget, **passed)
-            watch.fit(list(fold.rest))
+            try:
+                watch.fit(list(fold.rest))
+            except SeriesError:
+                raise too_short(base, len(whole), whose="scan") from None
             before = min(first, LEAD)
             rows = whole[first - before : last]
             try:

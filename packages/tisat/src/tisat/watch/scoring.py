@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tisat.alarms.calibration import NEVER
 from tisat.errors import ParameterError
-from tisat.series import SeriesLike
+from tisat.series import ManySeries, SeriesLike, as_many
 from tisat.utils.period import own_period
 from tisat.utils.types import AnyFloats
 from tisat.watch.centred import ahead, joined, window_scores
@@ -16,7 +17,7 @@ from tisat.watch.protocols import Array, check_series
 from tisat.watch.watch import Watch
 
 
-def score_series(watch: Watch, series: SeriesLike, *, centred: bool = False, train: Array | None = None) -> Array:
+def score_series(watch: Watch, series: SeriesLike, *, centred: bool = False, train: ManySeries | None = None) -> Array:
     """Score the rows of a series ``(T,)``.
 
     Parameters
@@ -27,15 +28,15 @@ def score_series(watch: Watch, series: SeriesLike, *, centred: bool = False, tra
     centred : bool
         False: the statistic that alarms are raised on. True: its mean over the 60 rows from each row on, for rankings of a whole
         file; no alarm is raised on it, because a stream does not have it.
-    train : array of shape (N, C), optional
-        Normal rows in the order of the channels. With ``centred``: the score joins the statistic with that of the windows round
-        each row (:func:`tisat.watch.centred.window_scores`) as standard scores, averaged over the period of the series.
+    train : Series, array, dataframe, file path, or several, optional
+        Normal rows, as ``fit`` takes them. With ``centred``: the score joins the statistic with that of the windows round
+        each row (:func:`tisat.watch.centred.window_scores`) as standard scores, averaged over the period of the series. Good
+        where the data repeat a course; faults that are short beside the period are diluted.
     """
     if train is not None and not centred:
         raise ParameterError("The parameter train must come with centred=True. Got it without.")
     calibration = watch.calibration  # the rule is fitted with it
-    raw = watch.read(series) if isinstance(series, str | Path) else series
-    checked = check_series(watch.detector, raw)
+    checked = check_series(watch.detector, _opened(watch, series))
     scored = watch.scored(watch.detector.points(checked, period=watch.period))
     threshold = calibration.threshold if watch.rule.feeds_back else NEVER
     statistic = watch.rule.accumulate(watch.rule.evidence(scored), threshold=threshold).statistic
@@ -44,12 +45,18 @@ def score_series(watch: Watch, series: SeriesLike, *, centred: bool = False, tra
     later = ahead(statistic)
     if train is None:
         return later
-    normal = check_series(
-        watch.detector, np.asarray(train, dtype=np.float64)
-    )  # counters by their growth, as in the series
-    known, rows = _whole(normal.values), _whole(checked.values)
+    opened = [_opened(watch, one) for one in train] if isinstance(train, list | tuple) else _opened(watch, train)
+    parts = [
+        check_series(watch.detector, one) for one in as_many(opened, whose="Watch.score")
+    ]  # counters by their growth
+    known, rows = _whole(np.concatenate([one.values for one in parts])), _whole(checked.values)
     period = own_period(rows)
     return joined(window_scores(known, rows, period=period), later, period=period)
+
+
+def _opened(watch: Watch, given: Any) -> Any:
+    """A file as it was read for training; anything else as it is."""
+    return watch.read(given) if isinstance(given, str | Path) else given
 
 
 def _whole(values: AnyFloats) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tisat.alarms.alarms import Alarms
 from tisat.alarms.ongoing import rows_on
+from tisat.alarms.rules import AlarmRule, RuleLike
 from tisat.errors import ParameterError
 from tisat.io.durations import DurationLike
 from tisat.series import SeriesLike
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 S = TypeVar("S")
+SLOW = 1800.0  # seconds between rows from which a rule has lengths for slow rows: ``experiments/hourly_lengths.py``
 
 
 def refuse_unknown(init: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
@@ -48,6 +50,26 @@ def refuse_unknown(init: Callable[Concatenate[S, P], None]) -> Callable[Concaten
     return checked
 
 
+def at_pace(rule: AlarmRule, given: RuleLike, period: float | None) -> AlarmRule:
+    """Return the rule with the lengths of its pace: where a row is half an hour or more, those of its class for slow rows.
+
+    Lengths that were ``given`` stay.
+
+    Examples
+    --------
+    >>> from tisat.alarms.rules import ExcessRule
+    >>> at_pace(ExcessRule(), "excess", 3600.0).params()["hold"], at_pace(ExcessRule(), "excess", 60.0).params()["hold"]
+    (3, 30)
+    """
+    slow = {} if isinstance(given, AlarmRule) else getattr(rule, "slow", {})
+    names = given if isinstance(given, Mapping) else ()
+    free = {name: value for name, value in slow.items() if name not in names}
+    if period is None or period < SLOW:
+        free = {name: rule.options()[name] for name in free}
+    kept = rule.params()
+    return rule if {**kept, **free} == kept else type(rule)(**{**kept, **free})
+
+
 class WatchParameters(ABC):
     """``get_params``, ``set_params``, ``decision_function`` and ``predict`` of a watch.
 
@@ -56,6 +78,8 @@ class WatchParameters(ABC):
 
     given_period: DurationLike | None
     given_counters: Sequence[str] | None
+    given_rule: RuleLike
+    rule: AlarmRule
     detector: Any
 
     @property
@@ -95,9 +119,11 @@ class WatchParameters(ABC):
 
         With ``deep`` also those of the detector and the rule, as ``detector__window``.
         """
-        given: dict[str, Any] = {"period": self.given_period, "counters": self.given_counters}
+        names = ("period", "counters", "rule")
+        given: dict[str, Any] = {name: getattr(self, f"given_{name}") for name in names}
         said = {name: given[name] if name in given else getattr(self, name) for name in self._get_param_names()}
-        nested = {name: inner for name, inner in said.items() if deep and hasattr(inner, "get_params")}
+        made = {**said, "rule": self.rule}
+        nested = {name: inner for name, inner in made.items() if deep and hasattr(inner, "get_params")}
         parts = {f"{name}__{key}": part for name, inner in nested.items() for key, part in inner.get_params().items()}
         return {**said, **parts}
 
@@ -119,4 +145,5 @@ class WatchParameters(ABC):
             outer, nested, inner = name.partition("__")
             if nested:
                 getattr(self, outer).set_params(**{inner: value})
+                self.given_rule = self.rule if outer == "rule" else self.given_rule
         return self

@@ -21,7 +21,19 @@ from tisat.watch.watch import Watch
 EVIDENCE = "run.evidence"
 CONTROL = "run.accumulator.control"  # kept where the threshold is controlled
 # Parts that states of version 0.2 do not have: they begin afresh.
-ADDED = (CONTROL, "peak", "peak_row", "peak_point", "still_last", "still_rows", "deviations", "accepted", "switching")
+ADDED = (
+    CONTROL,
+    "peak",
+    "peak_row",
+    "peak_point",
+    "still_last",
+    "still_rows",
+    "deviations",
+    "accepted",
+    "switching",
+    "rise",
+    "held",
+)
 
 
 def check_stamp(stamp: object, name: str) -> Stamp:

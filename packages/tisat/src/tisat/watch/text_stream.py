@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from tisat.errors import SeriesError
-from tisat.io.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, order_of, time_columns
+from tisat.io.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, UNNAMED, choose, listed, order_of, time_columns
 from tisat.io.files import Reading
 from tisat.io.missing_values import is_word
 from tisat.io.text_lines import SHOWN, Writing
+from tisat.io.timestamps import epoch_unit
 from tisat.utils.near_names import meant
 from tisat.utils.types import JsonMap
 from tisat.utils.validation import check_integer
@@ -158,6 +159,7 @@ class LineReader:
         return name in times or name.lower() in (*TIME_NAMES, *DATE_NAMES, *LABEL_NAMES)
 
     def _check_names(self, header: list[str]) -> list[str]:
+        header[0] = header[0] or UNNAMED
         try:
             self._times = self._time_columns(header)
             for name in (*self._times, *(() if self._entity is None else (self._entity,))):
@@ -191,6 +193,10 @@ class LineReader:
             named = dict(zip(self.header, cells, strict=True))
             row = {name: self._writing.number(named[name]) for name in self.channels}
             time = " ".join(named[name].strip() for name in self._times)
+            if (
+                self._times == (UNNAMED,) and self._time is None and time.isdigit() and epoch_unit(float(time)) is None
+            ):  # it counts rows
+                time = ""
             return self._of_machine(named, row), self._writing.time(time.strip() or None)
         except SeriesError:
             raise

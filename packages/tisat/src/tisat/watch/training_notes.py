@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tisat.alarms.sentences import Habits
+from tisat.errors import InputError
 from tisat.gap_filling import training_range
 from tisat.io.columns import listed
+from tisat.utils.types import AnyFloats
 
 ALL_CONSTANT = (
     "All training data is constant: nothing in it varies that a threshold could be found from, so no budget is supported by it, "
     "and any other value stands out."
 )
+FOREIGN, MOST_OF = 10.0, 0.6  # spreads from the median of training, and the share of channels, from which on it is said
+FEW = 5000  # rows that are looked at
+LABELLED = "labelled anomalous, and learned as normal"
 
 
 def notes_of(detector: Any) -> tuple[str, ...]:
@@ -27,6 +34,11 @@ def notes_of(detector: Any) -> tuple[str, ...]:
     trained = getattr(detector, "trained_on_", {})
     left, constant = trained.get("left_out"), list(trained.get("constant", ()))
     notes = [left] if isinstance(left, str) else []
+    if labelled := trained.get("labelled", 0):
+        notes.append(
+            f"{labelled:,} of {trained['rows']:,} training rows are {LABELLED}. Leave them out: fit on the rows labelled 0 "
+            "(frame[frame.label == 0]), or without all that stand out (--contaminated, contaminated=True)."
+        )
     if constant and len(constant) == len(detector.channels_):
         notes.append(ALL_CONSTANT)
     elif constant:
@@ -39,10 +51,62 @@ def notes_of(detector: Any) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def labelled_in(y: object, rows: int) -> dict[str, int]:
+    """Record how many rows are anomalous by labels of 0 and 1, or of -1 (scikit-learn's outliers) and 1; nothing where ``y`` is something else.
+
+    Examples
+    --------
+    >>> labelled_in([0, 1, 1], 3), labelled_in([1, -1], 2), labelled_in(None, 3)
+    ({'labelled': 2}, {'labelled': 1}, {})
+    """
+    labels = np.asarray(y)
+    if labels.dtype.kind not in "biuf" or not np.isin(labels, (-1, 0, 1)).all():
+        return {}
+    if labels.size != rows:
+        raise InputError(
+            f"The y given to Watch.fit must have a label for each of {rows:,} rows. Got {labels.size:,} instead."
+        )
+    count = int(np.count_nonzero(labels == (-1 if (labels < 0).any() else 1)))
+    return {"labelled": count} if count else {}
+
+
 def warnings_of(detector: Any) -> tuple[str, ...]:
-    """Those of the sentences that a program should stumble over: rows were left out, or nothing could be learned."""
+    """Those of the sentences that a program should stumble over: rows were left out or labelled, or nothing could be learned."""
     left_out = getattr(detector, "trained_on_", {}).get("left_out_rows", 0)
-    return tuple(note for note in notes_of(detector) if note == ALL_CONSTANT or (left_out and "were left out" in note))
+    return tuple(
+        note
+        for note in notes_of(detector)
+        if note == ALL_CONSTANT or LABELLED in note or (left_out and "were left out" in note)
+    )
+
+
+def foreign_note(detector: Any, values: AnyFloats) -> str:
+    """Say that most channels are far from where training had them; empty where they are not.
+
+    Examples
+    --------
+    >>> from tisat.detectors import LastValue
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> print(foreign_note(LastValue().fit(rows), rows + 50.0)[:70])
+    Most rows are far from training in 2 of 2 channels, such as '0' (49.87
+    >>> foreign_note(LastValue().fit(rows), rows + [0.0, 50.0])
+    ''
+    """
+    usual = getattr(detector, "usual_", None)
+    if usual is None or len(values) == 0:
+        return ""
+    few = values[:: max(len(values) // FEW, 1)]
+    known = ~np.isnan(few).all(axis=0)
+    middle = np.full(few.shape[1], np.nan)
+    middle[known] = np.nanmedian(few[:, known], axis=0)
+    far = np.abs(middle - usual[0]) > FOREIGN * usual[1]
+    if far.sum() < max(MOST_OF * far.size, 2):
+        return ""
+    c = int(np.nanargmax(np.where(far, np.abs(middle - usual[0]) / usual[1], np.nan)))
+    return (
+        f"Most rows are far from training in {int(far.sum())} of {far.size} channels, such as {detector.channels_[c]!r} "
+        f"({middle[c]:.4g}, usually {usual[0, c]:.4g}): is this the right model, and in the same units?"
+    )
 
 
 def habits_of(detector: Any) -> Habits:

@@ -21,6 +21,7 @@ from tisat.alarms.budget import Budget, BudgetLike
 from tisat.errors import CalibrationWarning, ParameterError, SeriesError
 from tisat.io.durations import nanoseconds_of
 from tisat.series import Series, SeriesLike, as_series
+from tisat.utils.numbers import say_number
 from tisat.utils.parameters import clone
 from tisat.utils.types import JsonDict
 from tisat.watch.protocols import Scorer, WatchSettings
@@ -84,7 +85,7 @@ class Backtest:
         rows = sum(step.stop - step.start for step in self.steps)
         return (
             f"{len(self.alarms)} alarm{'s' * (len(self.alarms) != 1)} in {rows:,} rows at {self.budget} "
-            f"({allowed:.3g} allowed), by {len(self.steps)} model{'s' * (len(self.steps) != 1)}, each fitted on the rows before."
+            f"({say_number(allowed, 3)} allowed), by {len(self.steps)} model{'s' * (len(self.steps) != 1)}, each fitted on the rows before."
         )
 
     def to_rows(self) -> list[JsonDict]:
@@ -99,13 +100,13 @@ class Backtest:
                 str(step.start if step.start_time is None else step.start_time)[:16].replace("T", " "),
                 step.stop - step.start,
                 len(step.alarms),
-                f"{step.allowed:.3g}",
+                say_number(step.allowed, 3),
                 *(step.counts[one] for one in budgets),
                 reasons_of(step.alarms),
             ]
             for step in self.steps
         ]
-        total = [len(self.alarms), f"{sum(step.allowed for step in self.steps):.3g}", *self.counts.values()]
+        total = [len(self.alarms), say_number(sum(step.allowed for step in self.steps), 3), *self.counts.values()]
         rows.append(["all", sum(step.stop - step.start for step in self.steps), *total, ""])
         return ["from", "rows", "alarms", "allowed", *(f"at {one}" for one in budgets), "most often"], rows
 
@@ -169,7 +170,7 @@ def backtest(
     begin = int(np.searchsorted(clock, clock[0] + length[0]))
     if begin >= len(whole):
         raise SeriesError(
-            f"The series given to backtest must be longer than train={train!r}. It has {len(whole)} rows."
+            f"The series given to backtest must be longer than train={train!r}. It has {len(whole)} rows: give a shorter train."
         )
     base = registry.resolve(detector)() if isinstance(detector, str) else detector
     budget_asked = budget or (DEFAULT_BUDGET if whole.period is not None else DEFAULT_BUDGET_WITHOUT_CLOCK)

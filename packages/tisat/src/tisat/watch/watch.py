@@ -24,7 +24,7 @@ from tisat.alarms.calibration import Calibration, calibrate
 from tisat.alarms.episode_log import Proposal
 from tisat.alarms.ongoing import rearm_rows
 from tisat.alarms.patterns import Pattern, PatternProposal
-from tisat.alarms.rules import DEFAULT_RULE, RULES, RuleLike, Scored, make_rule, seeded_rule
+from tisat.alarms.rules import DEFAULT_RULE, RULES, AlarmRule, RuleLike, Scored, make_rule, seeded_rule
 from tisat.alarms.rules.base import Aggregation
 from tisat.errors import ArtefactError, CalibrationWarning, NotFittedError, ParameterError, TisatError
 from tisat.io.counters import counters_of, difference
@@ -34,11 +34,12 @@ from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import ManySeries, Series, SeriesLike, as_many
 from tisat.utils.parameters import clone
 from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap, Params
+from tisat.utils.validation import check_flag
 from tisat.watch.contaminated import fit_without_anomalies
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import CROSS_FITTED, Array, Scorer, fitted_counters
-from tisat.watch.settings import WatchParameters, refuse_unknown
-from tisat.watch.training_notes import notes_of, warnings_of
+from tisat.watch.settings import WatchParameters, at_pace, refuse_unknown
+from tisat.watch.training_notes import labelled_in, notes_of, warnings_of
 
 if TYPE_CHECKING:
     from tisat.watch.fleet import Fleet
@@ -59,7 +60,7 @@ class Watch(WatchParameters):
         False alarms one can accept: ``"1/day"``, ``"3/week"``, ``"1/1000 rows"``, a rate per row, or the time between
         two. ``"1/day"`` unless given, or ``"1/10000 rows"`` where the training data has no clock.
     rule : str, mapping or AlarmRule
-        A registered rule by name with its defaults, or with options: ``{"name": "excess", "hold": 50}`` or ``ExcessRule(hold=50)``.
+        A registered rule by name, with its defaults for the pace of the rows, or with options: ``{"name": "excess", "hold": 50}`` or ``ExcessRule(hold=50)``.
     method : str
         How the threshold is found: see :func:`tisat.alarms.calibrate`.
     control : bool
@@ -110,7 +111,7 @@ class Watch(WatchParameters):
         self.method = method
         self.random_state = random_state
         self.reading: Params = {}  # options of Series.read that fit was told
-        self.given_period = period
+        self.given_period, self.given_rule = period, rule
         self._given_period = None if period is None else seconds_of(period, whose="Watch")
         self.rule = seeded_rule(rule, random_state)
         self._calibration: Calibration | None = None
@@ -127,13 +128,14 @@ class Watch(WatchParameters):
         Parameters
         ----------
         series : Series, array, dataframe, file path, or a list of them
-        y : object
-            Not used: pipelines of scikit-learn give it.
-        **options
-            Of the detector's own ``fit``.
+        y : array of 0 and 1, optional
+            Not learned from: pipelines of scikit-learn give it. A warning says how many rows it calls anomalous.
+        **options : of the detector's own ``fit``.
         """
         if "contaminated" in options:
             raise ParameterError("'contaminated' is a parameter of Watch: Watch(contaminated=True).fit(series)")
+        check_flag(self.contaminated, "contaminated", "Watch")
+        registry.check_detector(self.detector, whose="Watch")
         many = as_many(series, whose="Watch.fit")
         names = counters_of(many) if self.given_counters is None else tuple(self.given_counters)
         unknown = [name for name in names if name not in many[0].channels]
@@ -141,12 +143,10 @@ class Watch(WatchParameters):
             raise ParameterError(
                 f"The counters of a Watch must be channels of the series: {', '.join(many[0].channels)}. Got {unknown[0]!r} instead."
             )
-        if names:
-            many = [difference(one, names, period=many[0].period) for one in many]
-        if self.contaminated:
-            fit_without_anomalies(self.detector, many, **options)
-        else:
-            self.detector.fit(many, **options)
+        many = [difference(one, names, period=many[0].period) for one in many] if names else many
+        fit = fit_without_anomalies if self.contaminated else type(self.detector).fit
+        fit(self.detector, many, **options)
+        self.detector.trained_on_ |= labelled_in(y, sum(map(len, many)))
         for note in warnings_of(self.detector):
             warnings.warn(note, CalibrationWarning, stacklevel=2)
         return self.calibrate()
@@ -156,6 +156,7 @@ class Watch(WatchParameters):
         self.budget = self.budget if budget is None else budget
         if not hasattr(self.detector, "normal_"):
             raise NotFittedError(f"The detector of this Watch must be fitted first. Call fit. Got {self.detector!r}.")
+        self.rule = at_pace(self.rule, self.given_rule, self.period)
         default = DEFAULT_BUDGET_WITHOUT_CLOCK if self.period is None else DEFAULT_BUDGET
         calibration = calibrate(
             self.rule,
@@ -203,19 +204,18 @@ class Watch(WatchParameters):
 
     def _like(self, detector: Scorer, **said: object) -> Watch:
         """A watch with the settings of this one, but for what is said; not calibrated yet."""
-        fitted = hasattr(self.detector, "trained_on_")
+        known = fitted_counters(self.detector) if hasattr(self.detector, "trained_on_") else None
+        fixed = isinstance(self.given_rule, AlarmRule)
         settings: Params = {
             "budget": self.budget,
-            "rule": make_rule(self.rule.name, **self.rule.params()),
+            "rule": make_rule(self.rule.name, **self.rule.params()) if fixed else self.given_rule,
             "method": self.method,
             "control": self.control,
             "period": self._given_period,
             "random_state": self.random_state,
             "rearm": self.rearm,
             "contaminated": self.contaminated,
-            "counters": fitted_counters(self.detector)
-            if fitted and self.given_counters is None
-            else self.given_counters,
+            "counters": known if self.given_counters is None else self.given_counters,
         }
         other = Watch(detector, **settings | {name: value for name, value in said.items() if value is not None})
         other.reading, other.patterns = dict(self.reading), self.patterns
@@ -286,7 +286,7 @@ class Watch(WatchParameters):
 
         return alarms_of_series(self, series, any_period=any_period, ignore_extra=ignore_extra)
 
-    def score(self, series: SeriesLike, *, centred: bool = False, train: Array | None = None) -> Array:
+    def score(self, series: SeriesLike, *, centred: bool = False, train: ManySeries | None = None) -> Array:
         """Scores ``(T,)`` of a series: the statistic that alarms are raised on; NaN where there is none.
 
         ``centred`` scores each row by what lies round it, for rankings of a whole file; with normal rows ``train`` windows of the
