@@ -19,6 +19,8 @@ The command line turns ``TisatError`` into one sentence and exit code 1. Nothing
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "ArtefactError",
     "CalibrationWarning",
@@ -111,5 +113,17 @@ class SeriesWarning(UserWarning):
 class CalibrationWarning(UserWarning):
     """A threshold was computed, but an assumption behind it does not hold.
 
-    The message says which.
+    The message says which. Its text names parameters of Python; ``args[0]`` the options of the command line.
+
+    Examples
+    --------
+    >>> print(CalibrationWarning("--budget '1/2 days' is supported."))
+    budget="1/2 days" is supported.
     """
+
+    def __str__(self) -> str:
+        return re.sub(
+            r"--([a-z-]+) (?:'([^']*)'|(\S+))",
+            lambda found: f'{found[1].replace("-", "_")}="{found[2] or found[3]}"',
+            super().__str__(),
+        )

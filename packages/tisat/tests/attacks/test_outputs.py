@@ -9,7 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from tisat.cli import main
+from tisat.cli import main, output_files
+from tisat.cli.output_files import check_outputs
+from tisat.errors import InputError
 from tisat.persistence.model_file import write_bytes
 
 HEADER = "time,flow,pressure\n"
@@ -110,3 +112,25 @@ def test_a_device_is_written_to_and_a_link_stays_one(tmp_path):
     write_bytes(link, b"new")
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
+
+
+def test_links_are_the_files_they_lead_to(tmp_path):
+    rows, link, other = tmp_path / "rows.csv", tmp_path / "link.csv", tmp_path / "other.csv"
+    rows.write_text("a\n1\n")
+    link.symlink_to(rows)
+    with pytest.raises(InputError, match="--out must not be a file that is read"):
+        check_outputs({"--out": link}, inputs=[rows], overwrite=True)
+    with pytest.raises(InputError, match="--state and --out must be different"):
+        check_outputs({"--out": rows, "--state": link}, overwrite=True)
+    with pytest.raises(InputError, match="--state and --out must be different"):
+        check_outputs({"--out": other, "--state": other})
+    check_outputs({"--out": other, "--state": tmp_path / "state"}, inputs=[rows])
+
+
+def test_each_file_of_a_fleet_is_looked_up_once(tmp_path, monkeypatch):
+    looked_up = []
+    monkeypatch.setattr(output_files, "_identity", lambda path: looked_up.append(path) or path)
+    for number in range(50):
+        (tmp_path / f"{number}.csv").write_text("a\n1\n")
+    check_outputs({f"--out ({number})": tmp_path / "out" / str(number) for number in range(50)}, inputs=[tmp_path])
+    assert len(looked_up) == 100

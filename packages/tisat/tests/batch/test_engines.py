@@ -9,7 +9,7 @@ import pytest
 
 from tisat.batch import ray_engine as clusters
 from tisat.batch.engines import Inline, make_engine
-from tisat.batch.process_engine import READY, _work
+from tisat.batch.process_engine import READY, Local, _work
 from tisat.batch.ray_engine import Cluster
 from tisat.errors import ParameterError
 
@@ -150,3 +150,10 @@ def test_a_worker_works_until_there_is_no_more(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", lambda _: None)
     _work(SimpleNamespace(send=sent.append, recv=recv), lambda item: -item, 1)
     assert sent == [READY, (-3,), (-4,)]
+
+
+def test_a_worker_has_its_next_item_before_its_result_is_dealt_with():
+    order = []
+    run = Local(jobs=1).each(Square(), [1, 2, 4], started=lambda item: order.append(("begun", item)))
+    order.extend(("result", result) for result in run)
+    assert order == [("begun", 1), ("begun", 2), ("result", 1), ("begun", 4), ("result", 4), ("result", 16)]

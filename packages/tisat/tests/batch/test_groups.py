@@ -153,3 +153,18 @@ def test_a_group_that_cannot_be_fitted_leaves_each_its_own_model(tmp_path):
         machine.stamp  # noqa: B018
     row = next(iter(Inline().each(Describe(), [machine], started=lambda _: None)))
     assert row.trouble
+
+
+def test_a_group_of_unlike_machines_is_said(tmp_path, capsys):
+    """Grouped by level and spread, machines whose channels hang together in other ways shared a model without a word."""
+    load = np.sin(np.arange(400) / 9)
+    for number, slope in enumerate((-3.0, -1.0, 1.0, 3.0)):
+        noise = 0.05 * np.random.default_rng(number).normal(size=(400, 2))
+        table = np.stack([load, slope * load], axis=1) + noise
+        np.savetxt(tmp_path / f"m{number}.csv", table, delimiter=",", header="flow,heat", comments="")
+    asked = ["fit", str(tmp_path), "--each", "--group-by", "m", "--out", str(tmp_path / "models")]
+    assert run(*asked, "--detector", "linear-last", "--budget", "1/100 rows", "--engine", "inline") == 0
+    said = capsys.readouterr().err
+    assert "group m: 4 machines" in said
+    assert "These machines are unlike" in said
+    assert "Without --group-by each gets a model of its own" in said

@@ -98,7 +98,7 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
     run(capsys, "label", table, new, "--model", model, "--out", taken)
     assert model.read_bytes() == before
     assert len(json.loads(run(capsys, "alarm", new, "--model", taken, "--json").out)["alarms"]) <= len(rows)
-    assert "pattern: " in said.out
+    assert "pattern 1: " in said.out
     assert "It would have hidden 0 true alarms" in said.out
     known = tmp_path / "known.tisat"
     run(capsys, "label", table, new, "--model", model, "--out", known, "--take", "patterns")
@@ -119,6 +119,47 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
     assert f"Got those of {new.stem!r}" in said
     table.write_text(table.read_text().replace(",false", ",maybe"))
     assert "must be false, true, expected, new normal" in run(capsys, "label", table, new, "--model", model, code=1).err
+
+
+def test_the_patterns_that_are_written_are_named_and_those_that_hide_a_true_alarm_are_not_taken(capsys, tmp_path):
+    values = np.random.default_rng(0).normal(size=(6000, 2))
+    stamps = np.datetime64("2026-01-08T00:00:00") + np.arange(6000) * np.timedelta64(60, "s")
+    week = write(tmp_path / "week.csv", Series(values, timestamps=stamps, channels=("a", "b")))
+    for row, channel in ((1000, 0), (2000, 0), (4500, 1)):
+        values[row : row + 3, channel] += 12.0 - 24.0 * channel
+    new = write(tmp_path / "new.csv", Series(values, timestamps=stamps, channels=("a", "b")))
+    model, table, taken = tmp_path / "m.tisat", tmp_path / "alarms.csv", tmp_path / "taken.tisat"
+    run(capsys, "fit", week, "--out", model, "--detector", "mahalanobis", "--budget", "1/3days")
+    run(capsys, "alarm", new, "--model", model, "--out", table)
+    assert len(rows := label_all(table, "false")) == 3
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([*lines[:2], lines[2].removesuffix("false") + "true", lines[3]]))
+    said = run(capsys, "label", table, new, "--model", model).out.splitlines()
+    numbered = {line.partition(":")[0] for line in said if line.startswith("pattern")}
+    (safe,) = [line for line in numbered if "not taken" not in line]
+    assert any(line.endswith("(not taken, it hides what was true)") for line in numbered)
+    assert said[-1] == f"nothing has changed; --out writes a model with the threshold and {safe} of 2 (--take chooses)"
+    said = run(capsys, "label", table, new, "--model", model, "--take", "patterns", "--out", taken).out.splitlines()
+    assert said[-1] == f"written to {taken}: {safe} of 2"
+    found = json.loads(run(capsys, "label", table, new, "--model", model, "--json").out)["patterns"]
+    assert sorted(one["taken"] for one in found) == [False, True]
+    known = json.loads(run(capsys, "alarm", new, "--model", taken, "--json").out)["alarms"]
+    assert sum(bool(one["known"]) for one in known) == 1 < len(rows)
+
+
+def test_labels_that_a_spreadsheet_has_saved_are_read(capsys, files, tmp_path):
+    week, new, _ = files
+    model, table = tmp_path / "m.tisat", tmp_path / "alarms.csv"
+    run(capsys, "fit", "--train", week, "--out", model, "--detector", "mahalanobis")
+    run(capsys, "alarm", new, "--model", model, "--out", table)
+    label_all(table, "false")
+    expected = run(capsys, "label", table, new, "--model", model).out
+    rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+    with table.open("w", newline="", encoding="cp1252") as text:  # the ± of the reasons is no UTF-8 there
+        writer = csv.DictWriter(text, rows[0].keys(), delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+    assert run(capsys, "label", table, new, "--model", model).out == expected
 
 
 @pytest.mark.parametrize(("word", "take"), [("false", "both"), ("false", "threshold"), ("expected", "patterns")])

@@ -309,3 +309,28 @@ def test_where_there_is_no_alarm_there_is_no_head_of_a_table(plant, tmp_path):
     none = Watch.load(plant / "m.tisat", budget="1/100000 rows").alarms(package.Series.read(quiet))
     assert "0 alarms" in none._repr_html_()
     assert "<th" not in none._repr_html_()
+
+
+def test_the_proposed_fit_leaves_out_what_fit_would_refuse(tmp_path):
+    rng = np.random.default_rng(0)
+    cells = [",".join([*map(str, row), "5", "", str(row[0]) if 100 <= i < 140 else ""]) for i, row in enumerate(rng.normal(size=(1200, 3)).round(3))]  # fmt: skip
+    file, model = tmp_path / "x.csv", tmp_path / "m.tisat"
+    file.write_text("\n".join(["a,b,c,const,empty,mostly", *cells]))
+    looked = tisat("look", file)
+    assert "│ empty   │ –     " in looked.out
+    assert "nan" not in looked.out
+    for done in (looked, tisat("suggest", file)):
+        command = shlex.split(done.out.splitlines()[-1])
+        assert command[command.index("--drop") + 1] == "empty,mostly"
+    assert "--channels a,b " in tisat("look", file, "--channels", "a,b,mostly").out
+    refused = tisat("fit", "--train", file, "--out", model)
+    assert "'empty' has none; 'mostly' has them in at most 50 rows" in refused.error
+    assert "--drop empty,mostly" in refused.error
+    assert tisat(*command[2:-1], model).code == 0
+
+
+def test_suggest_warns_of_rows_that_repeat_as_look_does(tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text("a,b\n" + "3,4\n" * 600)
+    for verb in ("look", "suggest"):
+        assert "599 rows equal the row before in every channel" in tisat(verb, file).out

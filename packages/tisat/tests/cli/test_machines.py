@@ -86,8 +86,9 @@ def test_one_model_each_and_several_processes(capsys, plant, tmp_path):
     run(capsys, "score", plant / "new", "--model", models, "--out", tmp_path / "scores")
     assert len(list((tmp_path / "scores").iterdir())) == 3
     (models / "pump1.tisat").unlink()
-    said = run(capsys, "alarm", plant / "new", "--model", models)
+    said = run(capsys, "alarm", plant / "new", "--model", models, code=1)
     assert "1 could not be scored" in said.out
+    assert "tisat: 1 of 3 machines could not be scored. The first: pump1:" in said.err
 
 
 def test_notes_that_are_not_shown_are_counted(capsys, tmp_path, monkeypatch):
@@ -173,6 +174,10 @@ def test_one_budget_or_the_other(capsys, plant, tmp_path):
         capsys, "fit", "--train", plant / "train", "--out", tmp_path / "m", "--budget", "1/day", "--fleet-budget", "daily", code=1
     )  # fmt: skip
     assert "give one of the two" in said.err
+    said = run(
+        capsys, "fit", plant / "train", "--out", tmp_path / "m", "--fleet-budget", "1/day over 3 machines", code=1
+    )
+    assert "must be the rate of all machines together" in said.err
     said = run(capsys, "fit", "--train", plant / "nothing*.csv", "--out", tmp_path / "m", code=1)
     assert "must match files" in said.err
     said = run(capsys, "fit", "--train", plant / "train", "--out", tmp_path / "m", "--budget", "nightly", code=1)
@@ -218,3 +223,52 @@ def test_files_that_follow_each_other_are_one_series(capsys, plant, tmp_path):
     said = run(capsys, "fit", plant / "train", "--detector", "last-value", "--out", tmp_path / "fleet.tisat")
     assert "3 machines" in said.err
     assert "one series" not in said.err
+
+
+def test_look_fit_and_alarm_agree_on_files_that_follow_each_other(capsys, plant, tmp_path):
+    """Weeks of one machine were machines to look and alarm, with a budget each, and a meter that grows made them unlike."""
+    header, *rows = (plant / "train" / "pump0.csv").read_text().splitlines(keepends=True)
+    lines = [f"{row.rstrip()},{50000 + 7 * at}\n" for at, row in enumerate(rows)]
+    header = f"{header.rstrip()},energy\n"
+    for name, part in (("week1", lines[:1500]), ("week2", lines[1500:])):
+        (tmp_path / f"{name}.csv").write_text(header + "".join(part))
+    weeks, model = tmp_path / "week*.csv", tmp_path / "m.tisat"
+    said = run(capsys, "look", weeks)
+    assert said.out.rstrip().endswith("--out model.tisat")
+    assert "2 files that follow each other in time" in said.out
+    said = run(capsys, "fit", weeks, "--detector", "last-value", "--budget", "1/day", "--out", model)
+    assert "one series in 2 files" in said.err
+    assert "unlike" not in said.err
+    said = run(capsys, "alarm", weeks, "--model", model)
+    assert "of one machine, they share the budget 1/day" in " ".join(said.out.split())
+    said = run(capsys, "look", plant / "train")
+    assert "3 machines" in said.out
+    assert said.out.rstrip().endswith("--each --out models")
+
+
+def test_the_model_of_another_machine_is_said(capsys, plant, tmp_path):
+    """Alarms of rows that the model has never been near were given without a word."""
+    model, other = tmp_path / "m.tisat", tmp_path / "other.csv"
+    run(capsys, "fit", plant / "train" / "pump0.csv", "--out", model, "--detector", "mahalanobis")
+    header, *rows = (plant / "new" / "pump1.csv").read_text().splitlines()
+    cells = [line.split(",") for line in rows]
+    other.write_text(
+        "\n".join([header, *(",".join([c[0], *(str(900 + float(v)) for v in c[1:-1]), c[-1]]) for c in cells)])
+    )
+    said = run(capsys, "alarm", other, "--model", model)
+    assert "Most rows are far from training" in " ".join((said.out + said.err).split())
+    said = run(capsys, "alarm", plant / "new" / "pump1.csv", "--model", model)
+    assert "far from training" not in " ".join((said.out + said.err).split())
+
+
+def test_show_has_the_budget_and_threshold(capsys, plant, tmp_path):
+    model = tmp_path / "m.tisat"
+    run(capsys, "fit", plant / "train" / "pump0.csv", "--out", model, "--detector", "last-value", "--budget", "1/day")
+    said = json.loads(run(capsys, "show", model, "--json").out)
+    assert (said["budget"], said["patterns"]) == ("1/day", [])
+    assert f"1/day; threshold {said['threshold']:.4g}" in run(capsys, "show", model).out
+
+
+def test_a_folder_is_no_model_file_before_anything_is_fitted(capsys, plant, tmp_path):
+    said = run(capsys, "fit", plant / "train", "--out", tmp_path, code=1)
+    assert "is a folder: --each fits a model for each machine into it" in said.err

@@ -50,6 +50,11 @@ def test_fit_score_show_round(files, capsys):
     found = table.column("score").to_numpy(zero_copy_only=False)
     np.testing.assert_array_equal(found, detector.decision_function(str(files / "test.csv")))
     assert table.column("score").null_count == 20  # the warm-up is empty, not 0
+    assert (
+        call("score", "--model", model, files / "test.csv", "--out", files / "c.csv", "--centred", "--statistic") == 1
+    )
+    assert "--centred must come without --statistic" in capsys.readouterr().err
+    assert not (files / "c.csv").exists()
     assert call("show", model, "--json") == 0
     described = json.loads(capsys.readouterr().out)
     assert described["detector"] == "linear-mean"

@@ -65,6 +65,26 @@ def test_square_brackets_are_no_markup(capsys):
         assert words in out
 
 
+def test_words_beside_a_narrow_table_are_not_folded(capsys):
+    title, note = (
+        "mine: fitted on 1,008 rows, compared on the 1,008 after them",
+        "differences of one or two mean nothing",
+    )
+    print_table(title, ["a"], [["x"]], note=note)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == title
+    assert lines[-1] == note
+
+
+def test_a_wide_table_in_a_pipe_keeps_its_heads_whole(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    heads = [f"data set {n} pooled" for n in range(9)]
+    print_table("t", heads, [[0.5] * 9], note="word " * 40)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(head in lines[2] for head in heads)
+    assert max(map(len, lines[6:])) <= 80, "words are wrapped as before"
+
+
 def test_a_file_that_is_not_there_is_answered_with_the_nearest_name(run, tmp_path):
     write("gut.csv", np.random.default_rng(0).normal(size=(300, 1)), "a")
     (tmp_path / "models").mkdir()

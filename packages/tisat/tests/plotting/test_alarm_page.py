@@ -4,12 +4,14 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from tisat import Series, Watch
+from tisat.alarms.joined_channels import Further
 from tisat.alarms.ongoing import rows_on
 from tisat.plotting.alarm_page import MOST_POINTS, alarm_page, answer
 
@@ -195,3 +197,15 @@ def test_a_fault_that_stays_is_on_in_the_page_as_long_as_in_the_table():
     assert on[ongoing.raised :].all()
     assert on.sum() > alarms.active.sum()
     assert f"{on.mean():.1%}" in alarm_page(alarms, series)
+
+
+def test_the_table_has_short_times_and_the_second_fault(watched):
+    """Three whole dates left the reasons a column of a finger's breadth, and a fault that joined was not on the page."""
+    _, test, alarms = watched
+    joined = Further(310, "2026-03-09T07:10:00+02:00", "spike", alarms[0].reasons)
+    first = replace(alarms[0], further=(joined,))
+    page = alarm_page(replace(alarms, alarms=(first, *alarms.alarms[1:])), test)
+    table = page[page.index("<tbody>") : page.index("</tbody>")]
+    begun = first.onset_time[11:16]
+    assert f"<td class='left short'>{begun}</td>" in table
+    assert "from 2026-03-09 07:10+02:00 also" in table

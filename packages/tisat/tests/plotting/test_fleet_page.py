@@ -132,15 +132,24 @@ def test_alarms_far_apart_are_no_incident():
     def machine(name, *places):
         from types import SimpleNamespace
 
-        alarms = tuple(SimpleNamespace(channels={}, kind="", raised=one, onset=one - before) for one, before in places)
-        return Outcome(name, alarms, places=tuple((float(one), one + 5.0) for one, _ in places), last=1000.0)
+        alarms = tuple(
+            SimpleNamespace(channels={}, kind="", raised=one, onset=one - before, cleared=one + 50, state="back")
+            for one, before in places
+        )
+        return Outcome(name, alarms, places=tuple((float(one), one + 50.0) for one, _ in places), last=1000.0)
 
     assert incidents_of([machine("a", (100, 1)), machine("b", (500, 1))]) == []
     assert incidents_of([machine("a", (100, 1), (110, 1))]) == []
     assert incidents_of([machine("a", (100, 1)), machine("b", (120, 1))]) == []  # it was one within 30 rows
-    (found,) = incidents_of([machine("a", (100, 2)), machine("b", (108, 1)), machine("c", (145, 46))])
+    (found,) = incidents_of([machine("a", (100, 2)), machine("b", (106, 1)), machine("c", (115, 46))])
     assert found.machines == ("a", "b", "c")  # the last was raised late and began with the others
     assert len(incidents_of([machine("a", (100, 1)), machine("b", (101, 30))])) == 1  # raised together
+    hours = [machine("deploy", (100, 2)), machine("a", (122, 2)), machine("b", (124, 27)), machine("c", (126, 26))]
+    (found,) = incidents_of(hours)  # the onsets of b and c are those of the deploy
+    assert found.machines == ("a", "b", "c")
+    over = machine("a", (100, 1))
+    over = replace(over, places=((100.0, 102.0),))
+    assert incidents_of([over, machine("b", (105, 1))]) == []  # it was over before the other began
 
 
 def test_a_page_without_alarms_and_with_trouble():

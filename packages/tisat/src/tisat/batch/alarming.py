@@ -127,15 +127,15 @@ class AlarmEach:
             machine.name, tuple(alarms), alarms.tally.rows, alarms.tally.judged, silent,
             notes=(*(str(one.message) for one in caught), *filter(None, [alarms.calibration.advice])),
         )  # fmt: skip
-        return replace(judged, **_drawing(alarms, series)) if self.drawn else judged
+        return replace(judged, **_places(alarms, series), curves=_curves(alarms, series) if self.drawn else ())
 
     def lost(self, machine: Machine, why: str) -> MachineAlarms:
         """The result of a machine that was not scored."""
         return MachineAlarms(machine.name, trouble=why)
 
 
-def _drawing(found: Alarms, series: Series) -> JsonDict:
-    """Places of the alarms on an axis, and the channels that contribute most as bands."""
+def _places(found: Alarms, series: Series) -> JsonDict:
+    """Places of the alarms, and of the first and last row, on an axis."""
     clock = series.timestamps is not None and series.timestamps.dtype.kind == "M"
     axis = np.arange(len(series), dtype=np.float64) if series.seconds is None else np.asarray(series.seconds)
     if clock and series.timestamps is not None:
@@ -144,6 +144,12 @@ def _drawing(found: Alarms, series: Series) -> JsonDict:
     places = tuple(
         (float(axis[one.raised]), float(axis[end if one.cleared is None else min(one.cleared, end)])) for one in found
     )
+    step = 1.0 if series.period is None else series.period
+    return {"places": places, "first": float(axis[0]), "last": float(axis[-1]), "step": step, "clock": clock}
+
+
+def _curves(found: Alarms, series: Series) -> tuple[tuple[str, tuple[float, ...], tuple[float, ...]], ...]:
+    """The channels that contribute most, as bands."""
     curves = []
     edges = np.unique(np.linspace(0, len(series), min(STRETCHES, len(series)) + 1).astype(int))
     for channel in contributing(found, series, DRAWN) if len(found) else ():
@@ -152,15 +158,7 @@ def _drawing(found: Alarms, series: Series) -> JsonDict:
             stretches = [series.values[low:high, channel] for low, high in pairwise(edges)]
             lows, highs = ([float(take(one)) for one in stretches] for take in (np.nanmin, np.nanmax))
         curves.append((series.channels[channel], tuple(lows), tuple(highs)))
-    step = 1.0 if series.period is None else series.period
-    return {
-        "places": places,
-        "first": float(axis[0]),
-        "last": float(axis[-1]),
-        "step": step,
-        "clock": clock,
-        "curves": tuple(curves),
-    }
+    return tuple(curves)
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,18 @@ def joined_note(names: Sequence[str], *, unlike: bool) -> str:
     return f"{listed(list(names))} follow each other in time: taken for one series in {len(names)} files.{doubt} If they are different machines: --each."
 
 
+def in_turn(spans: Iterable[tuple[float, float]]) -> bool:
+    """Whether several spans of time, first and last, follow each other.
+
+    Examples
+    --------
+    >>> in_turn([(8.0, 14.0), (0.0, 7.0)]), in_turn([(0.0, 7.0), (5.0, 14.0)])
+    (True, False)
+    """
+    order = sorted(spans)
+    return len(order) > 1 and all(after[0] > before[1] for before, after in pairwise(order))
+
+
 def _edge(series: Series, row: int) -> float:
     assert series.timestamps is not None
     stamp = series.timestamps[row]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tisat import registry
+from tisat.batch.likeness import likeness
 from tisat.batch.machines import SUFFIX, How, Machine, RowJob, model_file
 from tisat.detectors.adapting import adapt
 from tisat.errors import TisatError
@@ -41,6 +42,8 @@ class FitGroup(RowJob):
         As of :class:`FitEach`; ``out`` is the folder of shared models.
     members : mapping from group to machines
         At most ``LEARN_FROM`` of them are read, spread over the group.
+    alike : bool
+        Fit none where the machines are unlike.
     """
 
     detector: str
@@ -48,6 +51,7 @@ class FitGroup(RowJob):
     members: Mapping[str, tuple[Machine, ...]]
     settings: Options = field(default_factory=dict)
     how: How = field(default_factory=dict)
+    alike: bool = False
 
     def __call__(self, group: Machine) -> JsonDict:
         """Fit it; what came of it. The group goes by the name of a machine without files."""
@@ -73,6 +77,10 @@ class FitGroup(RowJob):
                 troubles.append(f"{machine.name}: {error}")
         if not series:
             return self.lost(group, troubles[0])
+        measured = likeness(series) if len(series) > 1 else None
+        unlike = {"unlike": measured.sentence} if measured is not None and measured.unlike else {}
+        if unlike and self.alike:
+            return self.lost(group, unlike["unlike"])
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -81,7 +89,7 @@ class FitGroup(RowJob):
                 (made.fit(series, holdout=0.0) if together is None else together(series)).save(file)
         except (TisatError, OSError) as error:
             return self.lost(group, str(error))
-        return {"machine": group.name, "model": str(file), "trouble": ""}
+        return {"machine": group.name, "model": str(file), "trouble": "", **unlike}
 
 
 @dataclass(frozen=True)

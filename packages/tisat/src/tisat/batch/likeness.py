@@ -38,12 +38,17 @@ class Likeness:
         """Whether one model for all is not advised."""
         return max(self.level, self.relation) >= UNLIKE
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """The finding, without what to type."""
         what = "levels of its channels" if self.level >= self.relation else "channels from each other"
         return (
             f"These machines are unlike: a model of all predicts the {what} on held-out rows with {max(self.level, self.relation):.1f} times the "
-            f"error of a model for each (median of {self.machines}; most of all {self.worst}). --each fits one model for each."
+            f"error of a model for each (median of {self.machines}; most of all {self.worst})."
         )
+
+    def __str__(self) -> str:
+        return f"{self.sentence} --each fits one model for each."
 
 
 def likeness(machines: Sequence[Series]) -> Likeness | None:

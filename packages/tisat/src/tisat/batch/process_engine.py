@@ -110,8 +110,9 @@ class Local:
         """The result of every item, in the order they finish."""
         waiting: deque[Item] = deque(items)
         workers: list[_Worker] = []
+        results: list[Result] = []
         try:
-            while waiting or any(worker.item for worker in workers):
+            while waiting or results or any(worker.item for worker in workers):
                 while waiting and len(workers) < self.jobs:
                     workers.append(self._start_worker(job))
                 for worker in workers:
@@ -119,19 +120,21 @@ class Local:
                         item = waiting.popleft()
                         worker.assign(item, self._limit)
                         started(item)
-                for gone, result in self._collect(job, workers):
+                yield from results  # when the workers have something to do: what is done with a result may take long
+                results, busy = [], [worker for worker in workers if worker.item is not None]
+                for gone, result in self._collect(job, busy) if busy else ():
                     if gone is not None:
                         workers.remove(gone)
                         gone.stop()
-                    yield result
+                    results.append(result)
         finally:
             for worker in workers:
                 worker.stop()
 
     def _collect(self, job: Job[Item, Result], workers: Sequence[_Worker]) -> Iterator[tuple[_Worker | None, Result]]:
-        """Results that are there, each with the worker that must go, if it must."""
-        busy: dict[object, _Worker] = {worker.pipe: worker for worker in workers if worker.item is not None}
-        first = min(worker.deadline for worker in busy.values())
+        """Results of busy workers that are there, each with the worker that must go, if it must."""
+        busy: dict[object, _Worker] = {worker.pipe: worker for worker in workers}
+        first = min(worker.deadline for worker in workers)
         ready = wait(
             [worker.pipe for worker in busy.values()],
             timeout=None if first == float("inf") else max(first - time.monotonic(), 0.0),

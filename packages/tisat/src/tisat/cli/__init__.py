@@ -152,6 +152,7 @@ def overview() -> str:
         [
             *lines,
             "",
+            "--import module:Class makes a detector of your own known in any verb.",
             "tisat VERB --help has the options of a verb; --install-completion teaches your shell. Begin with: tisat look FILE",
         ]
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import warnings
 from collections import Counter
@@ -97,8 +96,10 @@ def alarm(
 
     Of many machines (several files, a folder, --entity) the ones that need attention first.
     """
+    from tisat.alarms.ongoing import called
     from tisat.alarms.suppression import Suppression
     from tisat.batch import AlarmEach, find_machines
+    from tisat.batch.consecutive import in_turn
     from tisat.batch.machines import model_file
     from tisat.errors import CalibrationWarning, ParameterError, SeriesWarning
     from tisat.persistence.model_file import write_bytes
@@ -120,14 +121,17 @@ def alarm(
         results.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
         budget = next((each.budget for one in results for each in one.alarms), overrides.budget or "")
         words = fleet_words(budget, len(machines)) if budget else ""
+        shared = budget or ("" if loaded is None else loaded.calibration.budget)
+        clocked = loaded is not None and all(one.clock for one in results)
+        if clocked and " over " not in shared and in_turn((one.first, one.last) for one in results):
+            words = f"These files follow each other in time: of one machine, they share the budget {shared}."
         if html is not None:
             from tisat.plotting.fleet_page import fleet_page
 
             command = f"tisat alarm {' '.join(shlex.quote(Path(file).name) for file in files)} --model {model.name}"
             write_bytes(html, fleet_page(results, budget=words, command=command).encode())
-        _fleet(results, out=outputs.out, json=json, words=words)
-        if html is not None:
             typer.echo(f"page written to {html}", err=True)
+        _fleet(results, out=outputs.out, json=json, words=words)
         return
     series = machines[0].read(reading)
     with warnings.catch_warnings(record=True) as caught:
@@ -146,6 +150,8 @@ def alarm(
         expected = watch.detector.expected(checked, at=rows_drawn(len(checked)))
     outputs.write(alarms, checked, expected, f"tisat alarm {Path(files[0]).name} --model {model.name}")
     moved = [str(alarms.movement)] if alarms.movement is not None and alarms.movement.moved else []
+    if moved and (merged := len(alarms) - len(called(alarms))):
+        moved[0] += f" {merged} of those counted were merged."
     notes = [*moved, *series.notes, *alarms.calibration.notes, *(str(warning.message) for warning in caught)]
     if advice := alarms.calibration.advice:  # alone: the lines of the calibration say the rest
         notes = [*(note for note in notes if not note.endswith(advice)), advice]
@@ -165,6 +171,7 @@ def document_of(found: Alarms) -> JsonDict:
 
 def show_alarms(found: Alarms, name: str, notes: Sequence[str], *, shown: int) -> None:
     """Print the alarms of one series as a table, of very many the strongest, and the channels that fell silent."""
+    from tisat.alarms.ongoing import called, count_words
     from tisat.alarms.recurrence import recurrence_lines
 
     def first(one: Alarm) -> tuple[bool, float]:
@@ -174,9 +181,9 @@ def show_alarms(found: Alarms, name: str, notes: Sequence[str], *, shown: int) -
     left = len(found) - len(listed)
     more = [f"listed: what is still on and the strongest; {left:,} more with --out or --json"] if left else []
 
-    repeated = [f"recurring: {line}" for line in recurrence_lines(found)]
+    repeated = [f"recurring: {line}" for line in recurrence_lines(called(found))]
     print_table(
-        f"{name}: {len(found)} alarm{'s' * (len(found) != 1)}{_quiet(found)}; {found.tally}",
+        f"{name}: {count_words(found)}{_quiet(found)}; {found.tally}",
         ["raised", "since - until", "x h", "why"],
         [_row(one, shown) for one in listed],
         note="\n".join([*more, *repeated, str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
@@ -197,6 +204,7 @@ def _quiet(found: Alarms) -> str:
 def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: str) -> None:
     """Many machines: what needs attention first."""
     from tisat.alarms.files import write_table
+    from tisat.alarms.ongoing import called, count_words, merged_words
     from tisat.errors import SeriesError
 
     for note, count in Counter(note for one in found for note in one.notes).most_common():
@@ -210,10 +218,11 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: s
     else:
         quiet = sum(not (one.alarms or one.trouble or one.silent) for one in found)
         loud = [one for one in found if one.alarms or one.trouble or one.silent]
+        loud_alarms = [alarm for one in found for alarm in one.alarms]
         print_table(
-            f"{len(found)} machines: {sum(len(one.alarms) for one in found)} alarms on {sum(bool(one.alarms) for one in found)} of them, "
-            f"{sum(one.active for one in found)} still on; {sum(bool(one.trouble) for one in found)} could not be scored",
-            ["machine", "alarms", "last raised", "x h", "judged", "why"],
+            f"{len(found)} machines: {count_words(called(loud_alarms))} on {sum(bool(one.alarms) for one in found)} of them, "
+            f"{sum(one.active for one in found)} still on; {sum(bool(one.trouble) for one in found)} could not be scored{merged_words(loud_alarms, '; ')}",
+            ["machine", "alarms", "last raised", "judged", "strongest", "why"],
             [_summary(one) for one in loud],
             note=(
                 f"{quiet} machine{'s need' if quiet != 1 else ' needs'} no attention"
@@ -224,8 +233,13 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: s
             + ("" if out is None else f"; all alarms are in {out}")
             + (f"\n{words}" if words else ""),
         )
-    if all(one.trouble for one in found):
+    failed = [one for one in found if one.trouble]
+    if len(failed) == len(found):
         raise SeriesError(f"Not one machine could be judged. The first: {found[0].machine}: {found[0].trouble}")
+    if failed:
+        first = f"The first: {failed[0].machine}: {failed[0].trouble}"
+        typer.echo(f"tisat: {len(failed)} of {len(found)} machines could not be scored. {first}", err=True)
+        raise typer.Exit(1)
 
 
 def _suppressed(found: Sequence[MachineAlarms]) -> str:
@@ -238,16 +252,18 @@ def _suppressed(found: Sequence[MachineAlarms]) -> str:
 
 
 def _summary(one: MachineAlarms) -> list[object]:
+    from tisat.alarms.ongoing import called
+
     last = one.alarms[-1] if one.alarms else None
     strongest = max(one.alarms, key=lambda alarm: alarm.peak / alarm.threshold, default=None)
     silent = f"silent: {', '.join(one.silent)}" if one.silent else ""
     reason = "" if strongest is None else str(strongest.reasons[0]) if strongest.reasons else strongest.kind
     return [
         one.machine,
-        len(one.alarms),
+        len(called(one.alarms)),
         "" if last is None else _moment(last.raised, last.raised_time, "") + (", on" if one.active else ""),
-        f"{one.worst:.1f}" if one.alarms else "",
         f"{one.judged / one.rows:.0%}" if one.rows else "",
+        "" if strongest is None else f"{one.worst:.1f} x h, {_moment(strongest.raised, strongest.raised_time, '')}",
         one.trouble or "; ".join(word for word in (reason, silent) if word),
     ]
 
@@ -269,17 +285,21 @@ def _moments(one: Silence) -> list[str]:
 
 
 def _row(one: Alarm, shown: int) -> list[str]:
+    from tisat.alarms.tally import say_beside
+
     contributing = ", ".join(
         f"{channel} {share:.0%}" for channel, share in list(one.channels.items())[:shown] if share >= LEAST
     )
     reasons = [str(reason) for reason in one.reasons[:shown]] or ([contributing] if contributing else [])
     raised_at = _moment(one.raised, one.raised_time, "")
-    since = _short(_moment(one.onset, one.onset_time, ""), raised_at)
-    until = "still on" if one.cleared is None else _short(_moment(one.cleared, one.cleared_time, ""), raised_at)
+    since = say_beside(_moment(one.onset, one.onset_time, ""), raised_at)
+    until = "still on" if one.cleared is None else say_beside(_moment(one.cleared, one.cleared_time, ""), raised_at)
     if one.state == "ongoing":
         until = f"ongoing since {until}"
+    elif one.state == "merged":
+        until = f"{until} (merged)"
     elif one.ongoing_since is not None:
-        until = f"{_short(_moment(one.back, one.back_time, ''), raised_at)} ({one.state})"
+        until = f"{say_beside(_moment(one.back, one.back_time, ''), raised_at)} ({one.state})"
     return [
         raised_at,
         f"{since} - {until}",
@@ -294,12 +314,3 @@ def _row(one: Alarm, shown: int) -> list[str]:
             ]
         ),
     ]
-
-
-def _short(moment: str, beside: str) -> str:
-    """A time of the same day without its day, and without the offset that stands beside it."""
-    day, _, clock = moment.partition(" ")
-    if not clock:
-        return moment
-    clock = re.sub(r"(Z|[+-]\d\d:\d\d)$", "", clock)
-    return clock if beside.startswith(day) else f"{day[5:]} {clock}"

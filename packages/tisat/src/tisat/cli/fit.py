@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, read_machines, refuse_failed
+from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, read_machines, refuse_failed, same_machine
 from tisat.cli.options import How, Period, RuleSet, read_settings, reads_files, rule_of
 from tisat.cli.output import JsonFlag, print_json, training_reported
 from tisat.cli.output_files import Overwrite, check_outputs
@@ -109,15 +109,22 @@ def fit(
     from tisat import registry
     from tisat.alarms.rules import make_rule
     from tisat.alarms.sentences import switches_note
-    from tisat.batch.consecutive import join_consecutive, joined_note
+    from tisat.batch.consecutive import joined_note
     from tisat.batch.likeness import likeness
-    from tisat.datasets.sizes import FOR_FEW, LEAST_FOR_DEFAULT, LEAST_ROWS, is_small, missing_notes, size_notes
-    from tisat.datasets.user_files import files_of
+    from tisat.datasets.sizes import (
+        FOR_FEW,
+        LEAST_FOR_DEFAULT,
+        LEAST_ROWS,
+        is_small,
+        kept_notes,
+        missing_notes,
+        size_notes,
+    )
     from tisat.errors import CalibrationWarning, InputError, ParameterError
-    from tisat.io.counters import choose_counters, said_of
-    from tisat.io.files import stem_of
+    from tisat.io.counters import choose_counters, difference, said_of
     from tisat.utils.near_names import meant
     from tisat.watch import Watch
+    from tisat.watch.protocols import CROSS_FITTED
 
     cls = registry.resolve(registry.DEFAULT if detector is None else detector)
     values = read_settings(settings or [])
@@ -131,6 +138,10 @@ def fit(
     make_rule(alarm_rule)  # refused before files are read
     if not out.resolve().parent.is_dir():
         raise InputError(f"The folder of --out must exist. There is no {str(out.resolve().parent)!r}.")
+    if not each_one and out.is_dir():
+        raise InputError(
+            f"--out must be a file. {str(out)!r} is a folder: --each fits a model for each machine into it."
+        )
     if not each_one:
         outputs = {"--out": out, **({} if resume else {"--checkpoint": checkpoint})}
         reads = [*(files or []), *(train or []), *([checkpoint] if resume else [])]
@@ -178,13 +189,12 @@ def fit(
         raise ParameterError(
             "--engine is for many models: it must come with --each. One model is fitted in this process."
         )
-    machines = read_machines(train, how, jobs=where.jobs)
-    series = list(machines.values())
-    alike = likeness(series) if len(series) > 1 else None
+    series = list(read_machines(train, how, jobs=where.jobs).values())
+    names = choose_counters(series, counter or (), no_counter or ())
+    grown = [difference(one, names, period=one.period) for one in series]
+    alike = likeness(grown) if len(series) > 1 else None
     files_joined = ""
-    if {stem_of(file) for path in train for file in files_of(path)} >= set(machines) and (
-        whole := join_consecutive(series)
-    ):
+    if whole := same_machine(train, series):
         files_joined = joined_note([one.name for one in series], unlike=alike is not None and alike.unlike)
         series, alike = [whole], None
     default = registry.name_of(cls) == registry.DEFAULT
@@ -195,7 +205,6 @@ def fit(
         )
     budget = budget_of(budget, fleet_budget, len(series))
     findings = {name: text for one in series for name, text in one.seen.items()}
-    names = choose_counters(series, counter or (), no_counter or ())
     size = size_notes(sum(map(len, series)), series[0].n_channels)
     if detector is not None and is_small(sum(map(len, series))):
         size = ()  # somebody has chosen
@@ -223,6 +232,9 @@ def fit(
         notes.append(switches_note(switches, modes=bool(getattr(fitted, "knows_modes", False))))
     if files_joined:
         notes.append(files_joined)
+    if fitted.normal_source_ == CROSS_FITTED:
+        rows = sum(max(len(one) - (fitted._context() or 0), 0) for one in series)  # the first ones only warm up
+        notes += kept_notes(len(fitted.normal_), rows)
     if json:
         notes = [*size, *notes]
     if len(series) > 1:
@@ -274,6 +286,7 @@ def _check_folder(machines: list[Machine], out: Path) -> None:
 def _fit_groups(machines: list[Machine], job: FitEach, out: Path, asked: str, where: Where) -> dict[str, str]:
     """A model for each group of machines, in the folder ``groups``; the file each machine shares."""
     from tisat.batch import Describe, FitGroup, Machine, group_machines
+    from tisat.batch.groups import AUTO
 
     def looked_at() -> list[Any]:
         found = {one.machine: one for one in where.each(Describe(job.how), machines)}
@@ -288,17 +301,20 @@ def _fit_groups(machines: list[Machine], job: FitEach, out: Path, asked: str, wh
     folder.mkdir(exist_ok=True)
     files = {name: f"group-{number + 1}" for number, name in enumerate(members)}
     learn = FitGroup(
-        job.detector, str(folder), {files[name]: tuple(many) for name, many in members.items()}, job.settings, job.how
-    )
+        job.detector, str(folder), {files[name]: tuple(many) for name, many in members.items()}, job.settings, job.how,
+        alike=asked == AUTO,
+    )  # fmt: skip
     done = where.each(learn, [Machine(files[name], ()) for name in members])
     rows = {row["machine"]: row for row in done}
     for name, many in members.items():
         trouble = rows[files[name]]["trouble"]
         typer.echo(
             f"group {name}: {len(many)} machine{'s' * (len(many) != 1)}"
-            + (f"; its model could not be fitted, each gets one of its own: {trouble}" if trouble else ""),
+            + (f"; no model for all, each gets one of its own: {trouble}" if trouble else ""),
             err=True,
         )
+        if unlike := rows[files[name]].get("unlike"):
+            typer.echo(f"note: {unlike} Without --group-by each gets a model of its own.", err=True)
     return {
         machine.name: rows[files[name]]["model"]
         for name, many in members.items()

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tisat.cli.machines import read_machines
+from tisat.cli.machines import read_machines, same_machine
 from tisat.cli.options import How, reading_text, reads_files
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.io.durations import spelt
 
 if TYPE_CHECKING:
-    from tisat.datasets.profile import Look
+    from tisat.datasets.profile import ChannelLook, Look
+    from tisat.series import Series
 
 SEVERAL = 3  # channels with the same advice, from which on it is said once
 SHORT = 20  # letters; shorter advice stays in the table
@@ -35,6 +37,7 @@ def look(
     from tisat.datasets.profile import look as look_at
     from tisat.datasets.sizes import FOR_FEW, is_small
     from tisat.errors import ParameterError
+    from tisat.registry import DEFAULT
 
     check_outputs({"--picture": picture}, inputs=[file], overwrite=overwrite)
     machines = read_machines([file], how or {})
@@ -47,14 +50,16 @@ def look(
         print_json(looks[0].to_json() if len(looks) == 1 else [first_look.to_json() for first_look in looks])
         return
     if len(looks) > 1:
+        one_machine = same_machine([file], list(machines.values()))
         print_table(
-            f"{len(looks)} machines",
-            ["machine", "rows", "first", "last", "gaps", "channels", "look at"],
+            f"{len(looks)} files that follow each other in time" if one_machine else f"{len(looks)} machines",
+            ["file" if one_machine else "machine", "rows", "first", "last", "gaps", "channels", "look at"],
             [_machine(first_look) for first_look in looks],
-            note="For the channels of one machine: tisat look on its file.",
+            note=f"For the channels of one {'file' if one_machine else 'machine'}: tisat look on {'it' if one_machine else 'its file'}.",
         )
         if any(_next(first_look, "", file, how) for first_look in looks):
-            typer.echo(f"next: tisat fit {shlex.quote(file)}{reading_text(dict(how or {}))} --each --out models")
+            end = "--out model.tisat" if one_machine else "--each --out models"
+            typer.echo(f"next: tisat fit {shlex.quote(file)}{reading_text(dict(how or {}))} {end}")
         return
     first_look = looks[0]
     few = f"--detector {FOR_FEW} " if is_small(first_look.usable) else ""
@@ -63,13 +68,31 @@ def look(
         f"{first_look.name}: {first_look.rows:,} rows of {_channels(first_look)}{_clock(first_look)}",
         ["channel", "range", "median", "kind", "what is done with it"],
         [
-            [c.name, f"{c.least:.4g} - {c.most:.4g}", f"{c.median:.4g}", c.kind, f"{c.missing:.1%} missing: {said}" if c.missing else said]
+            [c.name, *_range(c), c.kind, f"{c.missing:.1%} missing: {said}" if c.missing else said]
             for c, said in zip(first_look.channels, cells, strict=True)
         ],
         note="\n".join([*shared, *(f"note: {note}" for note in first_look.notes), *_remarks(first_look)]),
     )  # fmt: skip
-    for line in _next(first_look, f"tisat fit {few}--train FILE --out model.tisat", file, how):
+    unfit = _unfit(next(iter(machines.values())), FOR_FEW if few else DEFAULT)
+    for line in _next(first_look, f"tisat fit {few}--train FILE --out model.tisat", file, how, unfit):
         typer.echo(line)  # in one line: it is copied
+
+
+def _range(one: ChannelLook) -> tuple[str, str]:
+    """The range and the median of a channel; a dash where it has no value."""
+    return ("–", "–") if one.kind == "empty" else (f"{one.least:.4g} - {one.most:.4g}", f"{one.median:.4g}")
+
+
+def _unfit(series: Series, detector: str) -> list[str]:
+    """The channels that ``fit`` would refuse: empty ones, and those too sparse for the detector."""
+    if not series.missing:
+        return []
+    from tisat.detectors import make
+    from tisat.detectors.fitting import empty_channels, sparse_channels
+
+    empty = empty_channels([series])
+    sparse = sparse_channels([series], context=make(detector)._context() or 0, without=empty)
+    return [name for name in series.channels if name in empty or name in sparse]
 
 
 def _advice(one: Look) -> tuple[list[str], list[str]]:
@@ -94,17 +117,17 @@ def _advice(one: Look) -> tuple[list[str], list[str]]:
     return cells, lines
 
 
-def _next(one: Look, command: str, file: str, how: How | None) -> list[str]:
-    """The command to type next, one that runs; none where there is nothing to fit."""
+def _next(one: Look, command: str, file: str, how: How | None, unfit: Sequence[str] = ()) -> list[str]:
+    """The command to type next, one that runs without the ``unfit`` channels; none where there is nothing to fit."""
     from tisat.datasets.sizes import too_few
 
     if too_few(one.usable) or len(one.empty) == len(one.channels):
         return []
     options = dict(how or {})
     if "channels" in options:  # --drop is for those that nobody has asked for
-        options["channels"] = [name for name in options["channels"] if name not in one.empty]
-    elif one.empty:
-        options["drop"] = [*options.get("drop", []), *one.empty]
+        options["channels"] = [name for name in options["channels"] if name not in unfit]
+    elif unfit:
+        options["drop"] = [*options.get("drop", []), *unfit]
     return [f"next: {command.replace('FILE', shlex.quote(file) + reading_text(options))}"]
 
 
@@ -119,7 +142,7 @@ def _clock(one: Look) -> str:
 
 
 def _remarks(one: Look) -> list[str]:
-    from tisat.datasets.sizes import size_notes
+    from tisat.datasets.sizes import repeated_notes, size_notes
 
     remarks = list(size_notes(one.usable, len(one.channels)))
     if one.first is None:
@@ -135,8 +158,12 @@ def _remarks(one: Look) -> list[str]:
         remarks.append(
             f"{one.rows_empty:,} of {one.rows:,} rows have no value in any channel: {one.usable:,} can be used."
         )
-    if one.duplicated_rows > 0.01 * one.rows:
-        remarks.append(f"{one.duplicated_rows} rows equal the row before in every channel: was the logger stuck?")
+    remarks += repeated_notes(one.duplicated_rows, one.rows)
+    if one.copied is not None:
+        count, first, earlier = one.copied
+        remarks.append(
+            f"{count:,} rows from row {first:,} on are those from row {earlier:,} on again: was a stretch written twice?"
+        )
     if one.events is not None:
         remarks.append(
             f"{one.events} labelled event{'s' * (one.events != 1)}; labels are never looked at when fitting."
@@ -181,5 +208,8 @@ def suggest(
         print_json({"series": name, **suggestions.to_json()})
         return
     more = f" (the first of {len(machines)} machines)" if len(machines) > 1 else ""
-    commands = _next(look_at(series), suggestions.detectors[0].command, file, how) if suggestions.detectors else []
+    commands = []
+    if suggestions.detectors:
+        first = suggestions.detectors[0]
+        commands = _next(look_at(series), first.command, file, how, _unfit(series, first.detector))
     typer.echo("\n\n".join([f"{name}{more}:\n{suggestions}", *commands]))

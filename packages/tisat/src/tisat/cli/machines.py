@@ -58,6 +58,16 @@ def read_machine(file: str, how: How, *, verb: str) -> Series:
     return next(iter(machines.values()))
 
 
+def same_machine(paths: Sequence[str | Path], series: Sequence[Series]) -> Series | None:
+    """The whole of the files of one machine, each of a stretch of time after the other; None where they are not."""
+    from tisat.batch.consecutive import join_consecutive
+    from tisat.datasets.user_files import files_of
+    from tisat.io.files import stem_of
+
+    stems = {stem_of(file) for path in paths for file in files_of(path)}
+    return join_consecutive(series) if stems >= {one.name for one in series} else None
+
+
 def _read_one(file: Path, how: How) -> dict[str, Series]:
     from tisat.datasets.user_files import read_series
 
@@ -72,6 +82,17 @@ def budget_of(budget: str | None, fleet_budget: str | None, machines: int) -> st
         raise InputError(
             "--budget is for each machine and --fleet-budget for all of them together: give one of the two."
         )
+    if " over " in fleet_budget:
+        raise InputError(
+            f"--fleet-budget must be the rate of all machines together, such as 1/day: they are counted. Got {fleet_budget!r} instead."
+        )
+    from tisat.alarms.budget import Budget
+    from tisat.errors import ParameterError
+
+    try:
+        Budget.check(fleet_budget)
+    except ParameterError as error:
+        raise InputError(f"--fleet-budget {error.predicate}") from None
     return f"{fleet_budget} over {machines} machines"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -170,9 +171,10 @@ def label(
             "in a spreadsheet, or in any editor."
         )
     patterns = propose_patterns(alarms_now.alarms, labels)
-    taken = [pattern.pattern for pattern in patterns if pattern.safe] if take == "both" else []
+    taken = [pattern for pattern in patterns if pattern.safe and take != "threshold"]
+    left = [pattern.pattern for pattern in taken] if take == "both" else []
     covered = {
-        alarm.raised for alarm in alarms_now.alarms if labels.get(alarm.raised) in PROPOSING and known_by(alarm, taken)
+        alarm.raised for alarm in alarms_now.alarms if labels.get(alarm.raised) in PROPOSING and known_by(alarm, left)
     }
     for row, word in labels.items():
         record.label(row, "expected" if row in covered else word)  # what a pattern knows asks for no other threshold
@@ -180,9 +182,8 @@ def label(
     adopted = watch.at(watch.calibration)
     if take != "patterns":
         adopted.adopt(proposal)
-    for pattern in patterns if take != "threshold" else ():
-        if pattern.safe:
-            adopted.adopt(pattern)
+    for pattern in taken:
+        adopted.adopt(pattern)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         alarms_then = adopted.alarms(series)
@@ -201,7 +202,7 @@ def label(
                 "after": proposal.after.to_json(),
                 "calls": calls,
                 "model": out and str(out),
-                "patterns": [pattern.to_json() for pattern in patterns],
+                "patterns": [{**pattern.to_json(), "taken": pattern in taken} for pattern in patterns],
             }
         )
         return
@@ -210,11 +211,20 @@ def label(
         if covered
         else []
     )
-    typer.echo("\n".join([*proposal.words, *left_out, *(f"pattern: {pattern.words}" for pattern in patterns)]))
+    lines = [
+        f"pattern {k}{'' if pattern.safe else ' (not taken, it hides what was true)'}: {pattern.words}"
+        for k, pattern in enumerate(patterns, 1)
+    ]
+    typer.echo("\n".join([*proposal.words, *left_out, *lines]))
     typer.echo(_calls_in_words(**calls))
-    more = " and the patterns (--take says which)" if patterns else ""
+    numbers = [str(k) for k, pattern in enumerate(patterns, 1) if pattern in taken]
+    parts = ["the threshold"] * (take != "patterns")
+    parts += [f"pattern{'s' * (len(numbers) > 1)} {', '.join(numbers)} of {len(patterns)}"] * bool(numbers)
+    content = " and ".join(parts) or "nothing new: no pattern is taken"
     typer.echo(
-        f"nothing has changed; --out writes a model with the threshold{more}" if out is None else f"written to {out}"
+        f"nothing has changed; --out writes a model with {content} (--take chooses)"
+        if out is None
+        else f"written to {out}: {content}"
     )
 
 
@@ -231,10 +241,14 @@ def _labels(path: Path, machine: str) -> tuple[list[tuple[int, str]], list[str]]
 
     if not path.is_file() or path.suffix != ".csv":
         raise DataFileError(f"The table of alarms {str(path)!r} must be a csv file, as tisat alarm --out writes it.")
-    with path.open(newline="", encoding="utf-8-sig") as text:
-        sample = text.readline()
-        text.seek(0)
-        rows = list(csv.DictReader(text, delimiter=";" if sample.count(";") > sample.count(",") else ","))
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:  # a spreadsheet has saved it in the encoding of its system
+        text = content.decode("cp1252", errors="replace")
+    first = text.partition("\n")[0]
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
     labelled_rows, accepted = [], []
     for number, row in enumerate(rows):
         whose = (row.get("series") or machine).removeprefix("'")

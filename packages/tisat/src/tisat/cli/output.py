@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
+WIDEST = 10_000  # characters of a table in a pipe or a file, where nothing is gained by folding its cells
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
 
 
@@ -69,13 +71,17 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
         for words in filter(None, (title, note)):
             Console(soft_wrap=False).print(Text(words))
         return
-    table = Table(
-        title=escape(title), title_justify="left", caption=escape(note) or None, caption_justify="left"
-    )  # words of a file such as [bar] are no markup
+    table = Table()
     for index, column in enumerate(columns):
         text = any(isinstance(row[index], str) for row in rows)
         table.add_column(escape(column), justify="left" if text else "right", no_wrap=index == 0, overflow="fold")
     for row in rows:
         cells = [format_cell(value) for value in row]
         table.add_row(*(Text(cell, style=TERMINAL.get(tone(cell), "")) for cell in cells))
-    Console(soft_wrap=False).print(table)
+    before, after = Text(title, style="table.title"), Text(note, style="table.caption")
+    usual = Console(soft_wrap=False)
+    fits = usual.is_terminal or "COLUMNS" in os.environ
+    for part in (before, table, after):  # not of the table: beside a narrow one words would be folded
+        if part:
+            console = usual if fits or part is not table else Console(width=WIDEST)
+            console.print(part)

@@ -8,7 +8,7 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -16,6 +16,8 @@ from tisat.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+Identity: TypeAlias = tuple[int, int] | Path
 
 PICTURES = (".png", ".svg", ".pdf")
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that are there already.")]
@@ -40,15 +42,16 @@ def check_outputs(
     InputError
     """
     given = {option: path for option, path in outputs.items() if path is not None}
-    read = [file for path in inputs if path is not None for file in _files(Path(path))]
-    before: dict[str, Path] = {}
+    read = {_identity(file) for path in inputs if path is not None for file in _files(Path(path))}
+    before: dict[Identity, str] = {}  # sets and dictionaries: a fleet has thousands of both
     for option, path in given.items():
-        same = next((other for other, one in before.items() if _same(path, one)), None)
-        if same is not None:
+        same = before.setdefault(identity := _identity(path), option)
+        if same != option:
             raise InputError(f"{option} and {same} must be different files. Got {str(path)!r} for both.")
-        before[option] = path
-        if any(_same(path, file) for file in read) or is_standard_input(path):
+        if identity in read or is_standard_input(path):
             raise InputError(f"{option} must not be a file that is read here. Got {str(path)!r}; give another name.")
+        if path.is_dir():
+            raise InputError(f"{option} must be a file. {str(path)!r} is a folder: name a file in it.")
         if option.startswith("--picture") and path.suffix.lower() not in PICTURES:
             raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(path)!r} instead.")
         if "(" not in option and not path.resolve().parent.is_dir():
@@ -85,7 +88,8 @@ def check_folder(
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{option} must be a folder. Got the file {str(folder)!r}.")
     for path in inputs:
-        if path is not None and _same(folder, Path(path) if Path(path).is_dir() else Path(path).parent / "?"):
+        where = None if path is None else Path(path) if Path(path).is_dir() else Path(path).parent / "?"
+        if where is not None and _identity(folder) == _identity(where):
             raise InputError(
                 f"{option} must not be a folder that is read here. Got {str(folder)!r}; give another name."
             )
@@ -125,8 +129,10 @@ def _files(path: Path) -> list[Path]:
         return []
 
 
-def _same(path: Path, other: Path) -> bool:
+def _identity(path: Path) -> Identity:
+    """The place on disk of a file that is there, and the name of one that is not; the same for two names of a file."""
     try:
-        return path.samefile(other)
-    except OSError:  # one of them is not there: the same only if they are called the same
-        return path.absolute() == other.absolute()
+        found = path.stat()
+    except OSError:
+        return path.absolute()
+    return (found.st_dev, found.st_ino)

@@ -55,6 +55,11 @@ def score(
         raise ParameterError("--train must come with --centred. Got it without.", parameter="train")
     if points and (statistic or centred):
         raise ParameterError("--points must come without --statistic and --centred. Got both.", parameter="points")
+    if statistic and centred:
+        raise ParameterError(
+            "--centred must come without --statistic. Got both: alarms are raised on no centred score.",
+            parameter="centred",
+        )
     if not out.is_dir():
         check_outputs({"--out": out}, inputs=[*files, model, *([train] if train else [])], overwrite=overwrite)
     machines = find_machines(files, {**reading_of(model), **(how or {})})

@@ -17,7 +17,7 @@ from tisat.errors import DataFileError, InputError
 from tisat.io.columns import LABEL_NAMES, TIME_NAMES
 from tisat.io.compression import named_once, open_numpy, problem
 from tisat.io.files import ENTITY, stem_of
-from tisat.io.missing_values import spellings
+from tisat.io.missing_values import is_number, spellings
 from tisat.io.time_columns import arrow_times
 from tisat.utils.near_names import meant_file
 from tisat.utils.types import AnyArray, Array
@@ -64,7 +64,10 @@ def _numbers(file: Path, column: pa.ChunkedArray, name: str) -> Array:
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
     except (pa.ArrowException, ValueError):
-        raise problem(file, f"hold numbers in column {name!r}", f"{column.type}") from None
+        cells = column.to_pylist() if str(column.type).endswith("string") else []
+        row = next((row for row, cell in enumerate(cells) if cell is not None and not is_number(cell)), None)
+        got = str(column.type) if row is None else repr(cells[row][:40])
+        raise problem(file, f"hold numbers in column {name!r}", got, row=row) from None
 
 
 def _clock(file: Path, column: pa.ChunkedArray, name: str) -> AnyArray:

@@ -19,9 +19,11 @@ def describe(model: Path) -> JsonDict:
     """Describe a model file after checking its checksum, names and shapes."""
     from tisat.detectors.loading import load
     from tisat.persistence.model_file import read_artefact
+    from tisat.watch import Watch
 
     detector = load(model)
     document, tensors = read_artefact(model)
+    watch = Watch.load(model) if "watch" in document else None
     weights = [array for name, array in tensors.items() if name.startswith("network.")]
     history = getattr(detector, "history_", ())
     described: JsonDict = {
@@ -35,6 +37,9 @@ def describe(model: Path) -> JsonDict:
         "normal_source": detector.normal_source_,
         "normal_level": detector.normal_level(),
         "context": detector._context(),
+        "budget": None if watch is None else watch.calibration.budget,
+        "threshold": None if watch is None else watch.calibration.threshold,
+        "patterns": [] if watch is None else [str(one) for one in watch.patterns],
     }
     if weights:
         described["weights"] = sum(array.size for array in weights)
@@ -70,6 +75,9 @@ def show(
         ("looks back", "over all earlier rows" if described["context"] is None else f"{described['context']} rows"),
         ("file", f"{described['bytes']:,} bytes"),
     ]
+    if described["budget"] is not None:
+        rows.insert(1, ("budget", f"{described['budget']}; threshold {described['threshold']:.4g}"))
+    rows += [("known alarms", words) for words in described["patterns"]]
     if "weights" in described:
         losses = ", ".join(f"{k} {v:.4g}" for k, v in described["losses"].items() if k != "epoch")
         rows.append(("network", f"{described['weights']:,} numbers, {described['epochs']} epochs; last: {losses}"))

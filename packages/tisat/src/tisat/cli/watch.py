@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -67,7 +67,7 @@ def watch(
         warnings.simplefilter("always", CalibrationWarning)
         model_watch = open_watch(model, overrides)
     for warning in caught:
-        _say(f"note: {warning.message}")
+        _say(f"note: {cast(Warning, warning.message).args[0]}")
     guard: Any = nullcontext()
     if state is not None:
         refusal = InputError(f"The state {str(state)!r} must have one watcher at a time. Another one holds it.")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tisat.alarms.alarms import Alarm, Alarms
-from tisat.alarms.ongoing import rows_on
+from tisat.alarms.ongoing import called, count_words, merged_words, rows_on
 from tisat.alarms.plot import contributing, series_of
 from tisat.alarms.recurrence import recurrence_lines
-from tisat.alarms.tally import say_moment, say_time
+from tisat.alarms.tally import say_beside, say_moment, say_time
 from tisat.events import events_from_labels
 from tisat.plotting.charts import MOST_POINTS, Mark, alarm_chart, span, thinned, time_axis
 from tisat.plotting.page import Block, Key, Section, render_page
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_POINTS", "alarm_page", "answer"]
 
 MOST_CHANNELS = 8
+SHORT = 20  # letters of a time that stay in one line
 AROUND = 1.5  # lengths of an alarm shown before and after it when it is clicked
 HOW = "Drag to zoom; a double click or the button goes back. The names above switch a channel on and off."
 
@@ -95,7 +96,7 @@ def answer(alarms: Alarms, series: Series) -> str:
         return " ".join([f"No alarm in {_extent(series)}.", *_silent(alarms)])
     strongest = max(alarms, key=lambda one: one.peak)
     on = [one for one in alarms if one.cleared is None]
-    count = f"{len(alarms)} alarm{'s' * (len(alarms) != 1)} in {_extent(series)}."
+    count = f"{count_words(called(alarms))} in {_extent(series)}{merged_words(alarms, '; ')}."
     subject = "It was" if len(alarms) == 1 else "The strongest was"
     reasons = "; ".join(map(str, strongest.reasons[:2])) or strongest.why
     about = "; ".join(word for word in (strongest.kind, reasons) if word)
@@ -117,7 +118,7 @@ def _silent(alarms: Alarms) -> list[str]:
 
 
 def _title(alarms: Alarms, series: Series) -> str:
-    return f"{series.name or 'series'}: {len(alarms)} alarm{'s' * (len(alarms) != 1)}"
+    return f"{series.name or 'series'}: {count_words(alarms)}"
 
 
 def _extent(series: Series) -> str:
@@ -130,7 +131,8 @@ def _extent(series: Series) -> str:
 
 
 def _keys(alarms: Alarms, series: Series) -> list[Key]:
-    keys = [Key(f"{len(alarms)}", f"alarm{'s' * (len(alarms) != 1)} raised", "alarm" if len(alarms) else "found")]
+    count, words = count_words(alarms).split(" ", 1)
+    keys = [Key(count, words, "alarm" if len(alarms) else "found")]
     faults, found = _labelled_faults(alarms, series)
     if len(faults):
         keys.append(Key(f"{sum(found)} of {len(faults)}", "labelled faults had an alarm while they lasted", "found"))
@@ -146,11 +148,11 @@ def _steps(alarms: Alarms) -> list[str]:
     if len(alarms):
         steps += [
             "Look at the first reason of each alarm in the chart of its channel: a click on the time of an alarm goes there.",
-            "Say what each alarm was with `tisat label`; leave out hours of maintenance with `tisat alarm --suppress`.",
+            "Say what each alarm was with `tisat label`; leave out alarms of a channel with `tisat alarm --suppress CHANNEL`.",
         ]
     return [
         *steps,
-        "Too many alarms, or too few: `tisat recalibrate --budget 1/week` finds the threshold for another budget.",
+        "Too many alarms, or too few: `tisat recalibrate --model MODEL --budget 1/week --out NEW` finds the threshold for another budget.",
     ]
 
 
@@ -164,6 +166,8 @@ def _reading(alarms: Alarms) -> str:
 
 def _small_print(alarms: Alarms, said: str) -> list[str]:
     lines = recurrence_lines(alarms)
+    if alarms.movement is not None and alarms.movement.moved:
+        lines.append(str(alarms.movement))
     lines += [f"{alarms.tally}. {alarms.calibration}".replace("\n", " "), *alarms.calibration.notes]
     return [*lines, said] if said else lines
 
@@ -187,7 +191,7 @@ def _marks(alarms: Alarms, series: Series, x: Array) -> list[Mark]:
     for alarm in alarms:
         stop = alarm.cleared if alarm.cleared is not None else len(x)
         false = bool(faults) and not any(alarm.raised < end and begin < stop for begin, end in faults)
-        about = "; ".join(word for word in (alarm.kind or "alarm", alarm.why) if word)
+        about = "; ".join(word for word in (alarm.kind or "alarm", alarm.why, alarm.joined) if word)
         when = say_moment(alarm.raised, alarm.raised_time)
         lane, kind = ("false alarms", "false") if false else ("alarms", "true" if faults else "alarm")
         marks.append(Mark(*span(x, alarm.raised, alarm.cleared), kind, alarm.kind or "alarm", lane, f"{when}: {about}"))
@@ -203,19 +207,18 @@ def _row(one: Alarm, x: Array) -> str:
     start, stop = span(x, one.onset, one.cleared)
     margin = AROUND * max(stop - start, float(x[-1] - x[0]) / 50)
     attribution = ", ".join(f"{name} {share:.0%}" for name, share in list(one.channels.items())[:3] if share >= 0.005)
-    cells = [
-        say_moment(one.onset, one.onset_time),
-        one.until
-        if one.cleared is None or one.ongoing_since is not None
-        else say_moment(one.cleared, one.cleared_time),
-    ]
-    button = f"<button data-from='{start - margin:.6f}' data-to='{stop + margin:.6f}'>{escape(say_moment(one.raised, one.raised_time))}</button>"
+    raised = say_moment(one.raised, one.raised_time)
+    plain = one.cleared is not None and one.ongoing_since is None and one.state != "merged"
+    until = say_beside(say_moment(one.cleared or 0, one.cleared_time), raised) if plain else one.until
+    cells = [say_beside(say_moment(one.onset, one.onset_time), raised), until]
+    button = f"<button data-from='{start - margin:.6f}' data-to='{stop + margin:.6f}'>{escape(raised)}</button>"
     strength = f"{one.peak / one.threshold:.1f}" if one.threshold else ""
+    why = "; ".join(part for part in (one.why or attribution, one.joined) if part)
     words = (("suppressed", one.suppressed), ("known", one.known))
     marks = "".join(f" ({word}: {why})" for word, why in words if why)
     return (
-        f"<tr><td class='left short'>{button}</td>" + "".join(f"<td class='left short'>{escape(cell)}</td>" for cell in cells)
-        + f"<td>{escape(strength)}</td><td class=left>{escape(one.kind)}</td><td class='left why'>{escape(one.why or attribution)}{escape(marks)}</td></tr>"
+        f"<tr><td class='left short'>{button}</td>" + "".join(f"<td class='left{' short' * (len(cell) < SHORT)}'>{escape(cell)}</td>" for cell in cells)
+        + f"<td>{escape(strength)}</td><td class=left>{escape(one.kind)}</td><td class='left why'>{escape(why)}{escape(marks)}</td></tr>"
     )  # fmt: skip
 
 

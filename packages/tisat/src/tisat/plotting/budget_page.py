@@ -7,6 +7,7 @@ is assumed: a fault in the file counts as false alarms. This module draws and wo
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
 from collections.abc import Sequence
@@ -21,10 +22,11 @@ from tisat.alarms.calibration import Calibration, NormalEvidence, period_interva
 from tisat.alarms.episodes import SUPPORT
 from tisat.alarms.result import times
 from tisat.alarms.rules import make_rule
-from tisat.errors import CalibrationWarning
+from tisat.errors import CalibrationWarning, ParameterError, SeriesError
 from tisat.plotting.page import Picture, Section, Table, figure_to_svg, render_page
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
+from tisat.utils.numbers import say_number
 from tisat.utils.palette import ALARM, EXPECTED, LINE, SOFT
 from tisat.utils.types import Params
 
@@ -108,11 +110,19 @@ def own_study(
     """Fit on the beginning of a normal series, count on its end, and say what the whole is worth."""
     series = as_series(given, whose="own_study")
     ladder = CLOCK if series.period is not None else COUNT
-    budget_asked = Budget.parse(budget or ladder[2 if series.period is not None else 1], period=series.period)
+    possible = _possible(ladder, series.period)
+    usual = ladder[2 if series.period is not None else 1]
+    other = next((one for one in possible if str(one) == usual), possible[0])
+    budget_asked = other if budget is None else Budget.parse(budget, period=series.period)
     cut = int(len(series) * (1.0 - tail))
-    normal_evidence, evidence = _evidence(series, slice(0, cut), detector, rule, options)
+    try:
+        normal_evidence, evidence = _evidence(series, slice(0, cut), detector, rule, options)
+    except SeriesError as error:
+        raise SeriesError(
+            f"The first half of the rows of {series.name!r} must be enough to learn from; the other half is counted. It is not: {error}"
+        ) from None
     everything, _ = _evidence(series, slice(0, len(series)), detector, rule, options)
-    wanted = {str(one): one for one in (*(Budget.parse(step, period=series.period) for step in ladder), budget_asked)}
+    wanted = {str(one): one for one in (*possible, budget_asked)}
     steps = [
         _step(normal_evidence, evidence, one, method, everything.length)
         for one in sorted(wanted.values(), key=lambda one: one.time_steps)
@@ -133,6 +143,15 @@ def own_study(
         series.name, detector, rule, method, series.period, len(series), normal_evidence.calibrate(budget_asked, method=method),
         everything.calibrate(budget_asked, method=method), tuple(steps), tuple(curve),
     )  # fmt: skip
+
+
+def _possible(ladder: Sequence[str], period: float | None) -> list[Budget]:
+    """The budgets of a ladder that leave more than one row between two alarms."""
+    possible = []
+    for step in ladder:
+        with contextlib.suppress(ParameterError):
+            possible.append(Budget.parse(step, period=period))
+    return possible
 
 
 def _evidence(series: Series, train: slice, detector: str, rule: str, options: Params) -> tuple[NormalEvidence, Any]:
@@ -165,10 +184,10 @@ def rows_of(study: OwnStudy) -> tuple[list[str], list[list[object]]]:
     rows = [
         [
             step.budget,
-            f"{step.threshold:.3g}",
+            say_number(step.threshold, 3),
             "yes" if step.extrapolated <= 1.0 else f"no, {times(step.extrapolated)} rarer",
             step.alarms,
-            f"{step.time_steps / step.period:.2g}",
+            say_number(step.time_steps / step.period),
             f"{step.low:.0f} or more" if step.high is None else f"{step.low:.0f} to {step.high:.0f}",
             step.verdict,
         ]

@@ -6,6 +6,7 @@ The timeline is a drawing without a script: each alarm is a link to the section 
 from __future__ import annotations
 
 import datetime
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tisat.alarms.alarms import Alarm
-from tisat.alarms.incidents import TOGETHER
+from tisat.alarms.incidents import SPREAD, TOGETHER
+from tisat.alarms.ongoing import called, count_words, merged_words
 from tisat.alarms.tally import say_moment
 from tisat.plotting.page import Block, Item, Key, Section, Table, render_page
 
@@ -51,26 +53,21 @@ def incidents_of(machines: Sequence[MachineAlarms]) -> list[Incident]:
         With the places of their alarms.
     """
     raises = sorted(
-        ((place[0], one.machine, alarm, one.step) for one in machines for place, alarm in zip(one.places, one.alarms, strict=False)),
-        key=lambda raised: (raised[0], raised[1]),
+        ((*place, one.machine, alarm, one.step) for one in machines for place, alarm in zip(one.places, one.alarms, strict=False)),
+        key=lambda raised: (raised[0], raised[2]),
     )  # fmt: skip
-    groups: list[tuple[float, float, list[tuple[float, str, Alarm]]]] = []  # onset and raise of the first, and all
-    for raised, name, alarm, step in raises:
-        onset, reach = raised - (alarm.raised - alarm.onset) * step, TOGETHER * step
-        members = next(
-            (
-                each
-                for begun, known, each in groups
-                if any(begun - reach <= at <= known + reach for at in (onset, raised))
-            ),
-            None,
-        )
+    groups: list[tuple[float, float, list[tuple[float, str, Alarm]]]] = []  # raise and end of the first, and all
+    for raised, over, name, alarm, step in raises:
+        began = raised - min(alarm.raised - alarm.onset, TOGETHER) * step
+        earlier = (each for first, end, each in groups if began <= first + SPREAD * step and began <= end)
+        members = next(earlier, None)
         if members is None:
-            groups.append((onset, raised, [(raised, name, alarm)]))
+            open_still = alarm.cleared is None or alarm.state == "ongoing"
+            groups.append((raised, math.inf if open_still else over, [(raised, name, alarm)]))
         else:
             members.append((raised, name, alarm))
     incidents = []
-    for _, first, members in groups:
+    for first, _, members in groups:
         names = tuple(dict.fromkeys(name for _, name, _ in members))
         if len(names) > 1:
             incidents.append(Incident(first, members[-1][0], names, tuple(alarm for _, _, alarm in members)))
@@ -101,22 +98,24 @@ def fleet_page(machines: Sequence[MachineAlarms], *, budget: str = "", command: 
             [_moment(one.start, clock=clock), _moment(one.stop, clock=clock), len(one.machines), ", ".join(one.machines[:8]) + (f" and {len(one.machines) - 8} more" if len(one.machines) > 8 else ""), one.what]
             for one in incidents
         ]  # fmt: skip
-        caption = f"Alarms of several machines whose onset or raise lies within {TOGETHER} rows of the first one's onset or raise."
+        caption = f"Alarms of several machines that began, by their onset or {TOGETHER} rows before their raise, until {SPREAD} rows after the first one's raise."
         sections.append(Section("Incidents over machines", [Table(["from", "to", "count", "machines", "most often"], rows, caption=caption)]))  # fmt: skip
     sections.append(Section("Machine by machine", [item for n, one in enumerate(loudest) for item in _machine(n, one)]))
     if budget:
         sections.append(Section("The budget", [budget]))
     alarms = sum(len(one.alarms) for one in machines)
+    counted = count_words([alarm for one in machines for alarm in one.alarms])
+    count, words = counted.split(" ", 1)
     failed = sum(bool(one.trouble) for one in machines)
     keys = [
-        Key(str(alarms), f"alarm{'s' * (alarms != 1)} raised", "alarm" if alarms else "found"),
+        Key(count, words, "alarm" if alarms else "found"),
         Key(f"{sum(bool(one.alarms) for one in machines)} of {len(machines)}", "machines had one"),
         Key(str(len(incidents)), f"incident{'s' * (len(incidents) != 1)} over several machines", "onset"),
     ]
     if failed:
         keys.append(Key(str(failed), "machines could not be scored", "missed"))
     return render_page(
-        f"{len(machines)} machines: {alarms} alarm{'s' * (alarms != 1)}",
+        f"{len(machines)} machines: {counted}",
         sections,
         answer=answer(machines, incidents),
         keys=keys,
@@ -131,8 +130,8 @@ def answer(machines: Sequence[MachineAlarms], incidents: Sequence[Incident]) -> 
     if not with_alarms:
         return f"No alarm on {len(machines)} machines."
     worst = max(with_alarms, key=lambda one: one.worst)
-    alarms = sum(len(one.alarms) for one in machines)
-    words = f"{alarms} alarm{'s' * (alarms != 1)} on {len(with_alarms)} of {len(machines)} machines; the strongest on {worst.machine}."
+    alarms = [alarm for one in with_alarms for alarm in one.alarms]
+    words = f"{count_words(called(alarms))} on {len(with_alarms)} of {len(machines)} machines{merged_words(alarms)}; the strongest on {worst.machine}."
     on = sum(one.active for one in machines)
     parts = [words, f"{on} still {'has' if on == 1 else 'have'} one on." if on else ""]
     if incidents:
@@ -185,7 +184,7 @@ def _timeline(drawn: Sequence[MachineAlarms], incidents: Sequence[Incident], *, 
                 f"<line x1='{x(machine.first):.1f}' x2='{x(machine.last):.1f}' y1='{y + 9:.0f}' y2='{y + 9:.0f}' style='stroke:var(--line)'/>"
             )
         for (start, stop), alarm in zip(machine.places, machine.alarms, strict=False):
-            said = f"{machine.machine}, {_moment(start, clock=clock)}: {'; '.join(word for word in (alarm.kind, alarm.why) if word)}"
+            said = f"{machine.machine}, {_moment(start, clock=clock)}: {'; '.join(word for word in (alarm.kind, alarm.why, alarm.joined) if word)}"
             parts.append(
                 f"<a href='#m{number}'><rect x='{x(start):.1f}' y='{y + 3:.0f}' width='{max(x(stop) - x(start), NARROWEST):.1f}' height='{HIGH - 6:.0f}' "
                 f"style='fill:var(--alarm)'><title>{escape(said)}</title></rect></a>"
@@ -212,7 +211,8 @@ def _machine(number: int, one: MachineAlarms) -> list[Item]:
             alarm.until,
             f"{alarm.peak / alarm.threshold:.1f}",
             alarm.kind,
-            alarm.why + (f" (known: {alarm.known})" if alarm.known else ""),
+            "; ".join(part for part in (alarm.why, alarm.joined) if part)
+            + (f" (known: {alarm.known})" if alarm.known else ""),
         ]
         for alarm in one.alarms
     ]

@@ -33,16 +33,28 @@ def meant(word: object, known: Collection[str], aliases: Mapping[str, str] | Non
     >>> meant("KNN", ["nearest-neighbors", "lof"], {"knn": "nearest-neighbors"})
     " Did you mean 'nearest-neighbors'?"
     """
+    found = nearest_name(word, known, aliases)
+    return f" Did you mean {found!r}?" if found is not None else ""
+
+
+def nearest_name(word: object, known: Collection[str], aliases: Mapping[str, str] | None = None) -> str | None:
+    """The known name that is closest to a word; None where none is close.
+
+    Examples
+    --------
+    >>> nearest_name("presure", ["pressure", "flow"])
+    'pressure'
+    """
     folded = {_plain(name): str(name) for name in known}
     for other, name in (aliases or {}).items():
         if name in known:
             folded.setdefault(_plain(other), name)
     close = difflib.get_close_matches(_plain(word), folded, n=1, cutoff=NEAR)
-    return f" Did you mean {folded[close[0]]!r}?" if close else ""
+    return folded[close[0]] if close else None
 
 
 def meant_file(path: str | Path) -> str:
-    """`` Did you mean 'week.csv'?`` where a name in the folder of a file is close to its own, else nothing.
+    """`` Did you mean 'week.csv'?`` where a name in the folder of a file is close to its own; of a folder that it is one; else nothing.
 
     Examples
     --------
@@ -51,6 +63,10 @@ def meant_file(path: str | Path) -> str:
     """
     file = Path(path)
     try:
+        if file.is_dir():
+            return (
+                f" It is a folder: give one of its files, such as {str(min(file.iterdir(), default=file / 'name'))!r}."
+            )
         return meant(file.name, [other.name for other in file.parent.iterdir()])
     except OSError:
         return ""
