@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from tisat import registry
+from tisat.alarms.budget import Budget
 from tisat.alarms.rules import AlarmRule, make_rule
-from tisat.errors import InputError
+from tisat.errors import InputError, ParameterError
 from tisat.io.durations import seconds_of
 from tisat.utils.near_names import meant_file
 from tisat.utils.types import JsonDict
@@ -26,6 +27,7 @@ from tisat.watch import Watch
 from tisat_serve.engine.engine import Limits
 from tisat_serve.engine.group import Group
 from tisat_serve.http_client import basic, check_address
+from tisat_serve.model_folder import one_each
 from tisat_serve.service import Part, Settings
 from tisat_serve.sinks.alertmanager import Alertmanager
 from tisat_serve.sinks.outbox import TOGETHER, Apprise, Outbox, Sink, Webhook
@@ -62,17 +64,14 @@ class LimitsTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class KeepTable(msgspec.Struct, forbid_unknown_fields=True):
-    """How long alarms that are over (with their labels) and the journal are kept.
-
-    History is kept as its group says.
-    """
+    """How long alarms that are over (with their labels) and the journal are kept; history is kept as its group says."""
 
     alarms: str = "730 days"
     journal: str = "730 days"
 
 
 class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
-    """A group of entities with one model.
+    """A group of entities with one model, or with a folder of models: then a group for each machine that ``match`` fits.
 
     Where ``model`` is not there yet, it is fitted on ``history`` of the group's source.
 
@@ -184,13 +183,19 @@ def read_config(path: Path) -> Config:
         ) from None
     if not config.group:
         raise InputError(f"The configuration {str(path)!r} must have at least one [[group]]. It has none.")
-    names = [group.name for group in config.group]
-    if len(set(names)) != len(names):
-        raise InputError(f"The groups of {str(path)!r} must have different names. Got {', '.join(names)}.")
     home = path.parent
     config.data = str(home / config.data)
     for group in config.group:
         group.model = str(home / group.model)
+        try:
+            Budget.check(group.budget or "1/day")
+        except ParameterError as error:
+            raise InputError(f"The 'budget' of group {group.name!r} {error.predicate}") from None
+    config.group = [one for group in config.group for one in one_each(group)]
+    names = [group.name for group in config.group]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"The groups of {str(path)!r} must have different names. Two are called {twice!r}.")
     for source in config.source:
         source.handover = None if source.handover is None else str(home / source.handover)
     for one in (*config.source, *config.sink):
@@ -208,16 +213,20 @@ def read_config(path: Path) -> Config:
     return config
 
 
-def _seconds(text: str, name: str) -> float:
+def _seconds(text: str, name: str, whose: str) -> float:
     said = text.strip()
     if said in ("0", "0 s", "0s"):
         return 0.0
-    return seconds_of(said, whose=name)
+    try:
+        return seconds_of(said)
+    except ParameterError as error:
+        raise InputError(f"The {name!r} of {whose} {error.predicate}") from None
 
 
-def _durations(table: GroupTable | SourceTable, *names: str) -> JsonDict:
+def _durations(table: GroupTable | SourceTable | SinkTable, *names: str) -> JsonDict:
     """Fields that say how long, in seconds; None where nothing is said."""
-    return {name: None if (said := getattr(table, name)) is None else _seconds(said, name) for name in names}
+    whose = f"{'group' if isinstance(table, GroupTable) else table.kind} {table.name!r}"
+    return {name: None if (said := getattr(table, name)) is None else _seconds(said, name, whose) for name in names}
 
 
 def _fields(table: SourceTable | SinkTable, *names: str) -> JsonDict:
@@ -237,16 +246,16 @@ def settings_of(config: Config) -> tuple[Settings, Limits]:
             raise InputError(f"The {name} of [listen] must be a file. There is no {file!r}.")
     told = {name: getattr(limits, name) for name in ("rows_waiting", "body_bytes", "rows_in_request")}
     front = Settings(**told, host=config.listen.host, url=config.listen.url.rstrip("/"), peers=tuple(config.peers))
-    kept = {f"keep_{name}": _seconds(getattr(config.keep, name), f"keep.{name}") for name in ("alarms", "journal")}
+    kept = {f"keep_{name}": _seconds(getattr(config.keep, name), name, "[keep]") for name in ("alarms", "journal")}
     return front, Limits(entities=limits.entities, save_rows=limits.save_rows, **kept)
 
 
 def promql_of(table: SourceTable) -> PromQL:
     """A PromQL source."""
-    step = _seconds(table.step or "15 s", "step")
-    told = {**_fields(table, "name", "url", "queries", "entity", "channel", "group"), **_http(table)}
-    backfill = WARM * step if table.backfill is None else _seconds(table.backfill, "backfill")
-    return PromQL(**told, step=step, offset=_seconds(table.offset, "offset"), backfill=backfill)
+    times = _durations(table, "step", "backfill", "offset")
+    times["step"] = 15.0 if times["step"] is None else times["step"]
+    times["backfill"] = WARM * times["step"] if times["backfill"] is None else times["backfill"]
+    return PromQL(**_fields(table, "name", "url", "queries", "entity", "channel", "group"), **_http(table), **times)
 
 
 def samples_of(table: SourceTable) -> Samples:
@@ -288,10 +297,7 @@ def _secret(table: SourceTable | SinkTable, what: str) -> str:
 
 
 def groups_of(config: Config, *, say: object = None) -> list[Group]:
-    """The groups with their models.
-
-    A model that is not there is fitted on history, where the group says so.
-    """
+    """The groups with their models; one that is not there is fitted on history, where the group says so."""
     return [_group(config, table, say) for table in config.group]
 
 
@@ -302,11 +308,6 @@ def _group(config: Config, table: GroupTable, say: Any) -> Group:
         watch.save(path)
         if say is not None:
             say(f"fitted {path.name} on {table.history} of history. {watch.calibration}".replace("\n", " "))
-    elif path.is_dir():
-        raise InputError(
-            f"The model of the group {table.name!r} must be a file. Got the folder {table.model!r}: write one [[group]] for each of its "
-            "models, with match the name of the machine, or type tisat serve --model FOLDER."
-        )
     else:
         watch = Watch.load(path)
     rule = _rule(table, watch)
@@ -339,7 +340,7 @@ def fit_from_history(config: Config, table: GroupTable) -> Watch:
         raise InputError(
             f"The group {table.name!r} must have a model or a source of kind 'promql' to fit one from. It has neither."
         )
-    series = promql_of(source).history(_seconds(table.history or "1 day", "history"))
+    series = promql_of(source).history(_durations(table, "history")["history"] or 86400.0)
     detector = registry.resolve(table.detector or registry.DEFAULT)()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -347,18 +348,17 @@ def fit_from_history(config: Config, table: GroupTable) -> Watch:
 
 
 def _together(table: SinkTable, usual: float) -> float:
-    return usual if table.together is None else _seconds(table.together, "together")
+    return usual if table.together is None else float(_durations(table, "together")["together"])
 
 
 def _kafka_of(table: SourceTable) -> KafkaSource:
-    told = _fields(table, "name", "brokers", "topic", "options")
-    every = _seconds(table.every, "every")
-    return KafkaSource(**told, group=table.consumers, shelf=table.handover, every=every)
+    told = {**_fields(table, "name", "brokers", "topic", "options"), **_durations(table, "every")}
+    return KafkaSource(**told, group=table.consumers, shelf=table.handover)
 
 
 SINKS: dict[str, Callable[[SinkTable], Alertmanager | Sink]] = {
     "alertmanager": lambda one: Alertmanager(
-        one.name, one.url, every=_seconds(one.every, "every"), labels=one.labels, **_http(one)
+        one.name, one.url, labels=one.labels, **_durations(one, "every"), **_http(one)
     ),
     "webhook": lambda one: Webhook(
         one.name, one.url, _secret(one, "secret"), together=_together(one, 0.0), **_http(one)

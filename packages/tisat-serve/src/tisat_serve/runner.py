@@ -24,10 +24,10 @@ from tisat_serve.sources import push
 from tisat_serve.store import Store
 
 
-def check_listening(host: str, tokens: Tokens, *, url: str = "") -> None:
-    """Refuse to listen to others, directly or by a proxy at ``url``, where nobody needs a token."""
+def check_listening(host: str, tokens: Tokens | None, *, url: str = "") -> None:
+    """Refuse to listen to others, directly or by a proxy at ``url``, where nobody needs a token; None: there is no store yet."""
     reached = urlsplit(url).hostname or host
-    if not (is_loopback(host) and is_loopback(reached)) and not tokens.in_force():
+    if not (is_loopback(host) and is_loopback(reached)) and not (tokens and tokens.in_force()):
         raise InputError(
             f"Without a token the service must listen on this machine alone. Got {host if not is_loopback(host) else url}; make one first: {MAKE_ONE}."
         )

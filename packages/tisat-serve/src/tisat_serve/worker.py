@@ -78,7 +78,7 @@ class ThreadedPart:
 
 
 class ListeningPart(ThreadedPart):
-    """One that is woken when an alarm is raised, joined or cleared.
+    """One that is woken when an alarm is raised, joined, grown, worsened or cleared.
 
     What is left at its end is told after the next start.
     """
@@ -91,5 +91,5 @@ class ListeningPart(ThreadedPart):
             self._service.engine.listeners.remove(self._listen)
 
     def _listen(self, event: JsonDict) -> None:
-        if event["what"] in ("raised", "joined", "cleared"):
+        if event["what"] in ("raised", "joined", "grown", "worsened", "cleared"):
             self._wake.set()

@@ -93,7 +93,9 @@ def test_every_table_can_be_carried_away(client, filled):
         assert len(table) == (1 + len(whole["groups"]) + len(whole["entities"]) if path == "ledger" else len(whole))
     names = [row["name"] for row in csv.DictReader(io.StringIO(client.get("/api/v1/entities?format=csv").text))]
     assert "'=cmd|' /C calc'!A0" in names, "a spreadsheet runs nothing"
-    assert client.get("/api/v1/about?format=csv").json()["ready"], "what is no table stays as it is"
+    refused = client.get("/api/v1/about?format=csv")
+    assert refused.status_code == 422
+    assert "must be had as JSON" in refused.json()["error"], "it is no table"
     for page in ("/alarms", "/budget", "/"):
         assert "format=csv" in client.get(page).text
 

@@ -83,7 +83,7 @@ def test_a_person_walks_through_the_console(served, width):
         page.locator("#slider").focus()
         for _ in range(3):
             page.keyboard.press("PageUp")
-        page.wait_for_function(f"document.querySelector('#threshold').textContent !== {before!r}")
+        playwright.expect(page.locator("#threshold")).not_to_have_text(before)
         assert re.search(r"\d", page.locator("#sentences").text_content())
         browser.close()
     assert outside == []

@@ -361,3 +361,40 @@ def test_a_reload_says_what_it_could_not_change(service, model, tmp_path):
     config.listen.certificate = str(tmp_path / "none.pem")
     with pytest.raises(InputError, match=r"certificate of \[listen\] must be a file"):
         apply(service, config, started)
+
+
+def test_a_folder_of_models_is_a_group_for_each_machine(model, tmp_path):
+    (tmp_path / "models").mkdir()
+    for name in ("auth-api", "auth-db", "cart[1]"):
+        (tmp_path / "models" / f"{name}.tisat").write_bytes(model.read_bytes())
+    table = '[[group]]\nname = "fleet"\nmodel = "models"\nsilent_after = "6h"\n'
+    (tmp_path / "serve.toml").write_text(f'data = "watch"\n{table}')
+    groups = groups_of(read_config(tmp_path / "serve.toml"))
+    assert [(one.name, one.match) for one in groups] == [("auth-api", "auth-api"), ("auth-db", "auth-db"), ("cart[1]", "cart[[]1]")]  # fmt: skip
+    assert {one.silent_after for one in groups} == {6 * 3600.0}
+    (tmp_path / "serve.toml").write_text(f'data = "watch"\n{table}match = "auth-*"\n')
+    assert [one.name for one in read_config(tmp_path / "serve.toml").group] == ["auth-api", "auth-db"]
+    (tmp_path / "serve.toml").write_text(f'data = "watch"\n{table}match = "pump*"\n')
+    with pytest.raises(InputError, match=r"must fit a model of .* such as 'auth-api'"):
+        read_config(tmp_path / "serve.toml")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ('[[group]]\nname = "auth"\nmodel = "m.tisat"\nbudget = "1/dayz"', "The 'budget' of group 'auth' must be"),
+        ('[[group]]\nname = "auth"\nmodel = "m.tisat"\nsilent_after = "365 dayz"', "The 'silent_after' of group 'auth' must be a duration"),
+        ('[[group]]\nname = "auth"\nmodel = "m.tisat"\n[[sink]]\nkind = "webhook"\nurl = "http://127.0.0.1:1"\nname = "pager"\ntogether = "x"', "The 'together' of webhook 'pager' must be a duration"),
+        ('[[group]]\nname = "auth"\nmodel = "m.tisat"\n[keep]\nalarms = "x"', "The 'alarms' of \\[keep\\] must be a duration"),
+    ],
+)  # fmt: skip
+def test_a_wrong_field_is_named_with_its_table(model, tmp_path, table, said):
+    (tmp_path / "m.tisat").write_bytes(model.read_bytes())
+    (tmp_path / "serve.toml").write_text(f'data = "watch"\n{table}\n')
+
+    def begun():
+        config = read_config(tmp_path / "serve.toml")
+        return settings_of(config), parts_of(config), groups_of(config)
+
+    with pytest.raises(InputError, match=said):
+        begun()

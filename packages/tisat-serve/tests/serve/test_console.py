@@ -2,6 +2,7 @@
 
 import re
 
+import msgspec
 import pytest
 
 from serve.conftest import START, local_client, requests_of
@@ -132,3 +133,22 @@ def test_with_a_token_a_browser_is_shown_the_way_in(service):
 def test_moments_beyond_calendars_are_numbers():
     assert "1,000,000,000,000 s" in moment(1e12).replace("1.000e+12", "1,000,000,000,000")
     assert "2026-02-02" in moment(float(START))
+
+
+def test_groups_of_one_entity_are_not_listed_twice(monkeypatch, client, service):
+    """36 models of 36 machines were 72 rows and 36 paragraphs on the page of the budget."""
+    page = client.get("/budget?range=all").text
+    assert page.index("<h2>Entities") < page.index("<h2>What the thresholds")
+    rows = page[page.index("<h2>Fleet and groups") : page.index("<h2>Entities")]
+    assert "<b>main</b>" in rows
+    original = service.view.ledger
+
+    def renamed(*given, **named):
+        ledger = original(*given, **named)
+        return msgspec.structs.replace(ledger, groups=[msgspec.structs.replace(ledger.groups[0], name="e1")])
+
+    monkeypatch.setattr(type(service.view), "ledger", lambda self, *given, **named: renamed(*given, **named))
+    page = client.get("/budget?range=all").text
+    rows = page[page.index("<h2>Fleet and groups") : page.index("<h2>Entities")]
+    assert "<b>e1</b>" not in rows
+    assert "<b>all</b>" in rows

@@ -10,6 +10,7 @@ from serve.conftest import START, limit, plant_rows, requests_of, result_lines
 from tisat_serve.api.bodies import rows_of
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import Group
+from tisat_serve.sinks.message import message_of
 from tisat_serve.store import Store, StoreFullError
 from tisat_serve.structs import Row
 from tisat_serve.views.fleet_view import FleetView
@@ -181,6 +182,33 @@ def test_a_fault_that_joins_an_alarm_is_in_the_book_and_is_told_once(engine_in, 
     further, told = books[0]
     assert [one["reasons"][0]["channel"] for found in further for one in found] == ["flow"]
     assert told.count("joined") == 1
+
+
+def test_an_alarm_that_becomes_more_severe_is_told_once_for_each_step(engine_in, tmp_path):
+    """A receiver that routes on severity heard of it when the alarm was over."""
+    values = plant_rows(260, seed=3)
+    values[120:180, 0] += np.linspace(2.0, 400.0, 60)
+    rows = [Row(entity="pump", values=one.tolist(), time=START + 60 * k) for k, one in enumerate(values)]
+    books = []
+    for name, cuts in (("whole", [260]), ("restarted", [124, 128, 140, 260])):
+        start = 0
+        for cut in cuts:
+            engine = engine_in(tmp_path / name, routes=("webhook",))
+            engine.ingest(rows[start:cut])
+            start = cut
+            if cut < len(rows):
+                engine.store.close()
+        engine.settle()
+        view = FleetView(engine)
+        sent = engine.store.records("SELECT alarm, event FROM outbox ORDER BY id", ())
+        books.append([one["event"] for one in sent])
+        worse = next(one["alarm"] for one in sent if one["event"] == "worsened")
+        message = message_of(view, worse, "worsened", "http://here")
+        assert (message.severity, message.key) == ("critical", f"{worse}:worsened:critical")
+        assert "worse than before" in message.title
+    assert books[0] == books[1]
+    assert 1 <= books[0].count("worsened") <= 2
+    assert books[0].count("raised") == 1
 
 
 def test_a_clock_that_steps_makes_nobody_silent(engine_in, tmp_path):

@@ -1,4 +1,4 @@
-"""Alarms that belong together: one incident with what moved first, one line for what recurs, and patterns that people know."""
+"""Alarms that belong together: one incident with what moved first; how severe they are and how they end."""
 
 import csv
 import io
@@ -11,17 +11,18 @@ from serve.conftest import START, local_client, plant_rows
 from serve.receivers import Receiver
 from serve.test_ongoing_alarm import plant
 from serve.test_ongoing_alarm import watch as steps_watch  # noqa: F401 - a fixture
+from tisat.alarms.incidents import TOGETHER
 from tisat.errors import ConflictError, NotFoundError
-from tisat_serve.alarms.alarm_log import severity_of
+from tisat_serve.alarms.alarm_groups import _incident
+from tisat_serve.alarms.alarm_log import Event, severity_of, write_event
 from tisat_serve.api.app import make_app
 from tisat_serve.console import routes
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import Group
-from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.security import Tokens
 from tisat_serve.service import Service
 from tisat_serve.sinks.alertmanager import Alertmanager
-from tisat_serve.sinks.message import message_of
+from tisat_serve.sinks.message import message_of, message_of_all
 from tisat_serve.store import Store
 from tisat_serve.structs import Row
 from tisat_serve.views.fleet_view import FleetView
@@ -52,6 +53,15 @@ def of_faults(view):
     """The incidents of the faults; linear-last may raise a false alarm elsewhere."""
     wanted = {START + 60 * at for at in FAULTS.values()}
     return [one for one in view.incidents() if any(abs(one.raised - at) < 600 for at in wanted)]
+
+
+def test_of_alarms_raised_at_one_row_the_incident_keeps_the_first_in_the_book(filled):
+    """The message named one, the console another: their ids are hashes, and onsets are estimates."""
+    view, (_, early) = filled.view, of_faults(filled.view)
+    alarms = [msgspec.structs.replace(one, raised=early.raised) for one in early.alarms]
+    for first in alarms:
+        assert _incident(first.id, alarms).entity == first.entity
+    assert view.alarm(early.id).alarm.entity == early.entity
 
 
 def test_alarms_that_begin_together_are_one_incident_with_what_moved_first(filled, client):
@@ -194,124 +204,6 @@ def test_after_a_restart_an_entity_with_an_ongoing_alarm_is_not_calm(broken, ste
         assert FleetView(engine).counts() == {"alarm": 1}
 
 
-# ---------------------------------------------------------------------- patterns and recurrence
-
-
-def nights(count, first=2, channel=0):
-    """Days of 240 rows at six minutes, with a fault each night at about 02:00."""
-    rows = plant_rows(240 * count, seed=4)
-    for day in range(first, count):
-        rows[240 * day + 20 : 240 * day + 30, channel] += 8.0
-    return rows
-
-
-MIDNIGHT = 1_769_817_600  # Saturday 31 January 2026, 00:00
-
-
-@pytest.fixture
-def nightly(engine_in, tmp_path):
-    engine = engine_in(tmp_path, routes=("hook",))
-    values = nights(7)
-    rows = [Row("press", one.tolist(), MIDNIGHT + 360 * k) for k, one in enumerate(values)]
-    service = Service(engine)
-    service.rows = rows
-    engine.ingest(rows[: 240 * 5])
-    engine.settle()
-    return service
-
-
-def at_night(view):
-    return [
-        one for one in view.alarms(entity="press", sort="statistic") if (one.raised - MIDNIGHT) % 86400 // 3600 == 2
-    ]
-
-
-def test_alarms_that_recur_are_one_line(nightly):
-    found = nightly.view.recurrences(entity="press")
-    again = next(one for one in found if one.last.id == at_night(nightly.view)[0].id)
-    assert again.count == 3
-    assert again.words.startswith("3rd time, nightly at 02:")
-    assert again.words.endswith("since 2 February")
-    page = nightly.view.alarm(again.last.id)
-    assert page.recurrence == again.words
-    client = local_client(make_app(nightly, Tokens(nightly.engine.store), more=routes(nightly)))
-    assert again.words in client.get("/alarms").text
-    assert again.words in client.get(f"/alarm/{again.last.id}").text
-    assert client.get("/api/v1/recurrences?entity=press").json()[0]["count"] >= 1
-    assert client.get("/alarms").text.count('href="/alarm/') < client.get("/alarms?show=each").text.count(
-        'href="/alarm/'
-    )
-
-
-def test_labels_propose_a_pattern_and_what_it_knows_calls_nobody(nightly):
-    view, people, engine = nightly.view, nightly.feedback, nightly.engine
-    for alarm in at_night(view):
-        people.label(alarm.id, "expected", author="eva")
-    proposals = [one for one in view.proposals() if one.kind == "pattern"]
-    (open_one,) = [one for one in proposals if one.state == "open"]
-    assert open_one.document["avoided"] == 3
-    assert not open_one.loses_true
-    assert view.patterns() == [], "nothing changes by a proposal"
-    taken = people.decide(open_one.id, take=True, author="eva", reason="the nightly wash")
-    assert taken.state == "taken"
-    (pattern,) = view.patterns()
-    assert "temp up" in pattern.words
-    before = view.ledger().fleet.raised
-    engine.ingest(nightly.rows[240 * 5 : 240 * 6])
-    engine.settle()
-    latest = at_night(view)[0]
-    assert latest.known == pattern.words
-    assert latest.suppressed == f"known: {pattern.words}"
-    assert view.ledger().fleet.raised > before, "a known alarm is counted"
-    assert not engine.store.read("SELECT 1 FROM outbox WHERE alarm = ?", (latest.id,)), "and nobody is called"
-    assert view.patterns()[0].known == 1
-    client = local_client(make_app(nightly, Tokens(engine.store), more=routes(nightly)))
-    assert "known" in client.get("/alarms?show=each").text
-    assert pattern.words in client.get("/care").text
-    assert people.revert(open_one.id, author="eva").state == "reverted"
-    assert view.patterns() == []
-    engine.ingest(nightly.rows[240 * 6 :])
-    engine.settle()
-    assert at_night(view)[0].known == ""
-    assert engine.store.read("SELECT 1 FROM outbox WHERE alarm = ?", (at_night(view)[0].id,))
-
-
-def test_a_pattern_that_would_hide_a_true_alarm_says_so_and_labels_taken_back_withdraw_it(nightly):
-    view, people = nightly.view, nightly.feedback
-    first, second, _ = at_night(view)
-    people.label(first.id, "false", author="eva")
-    people.label(second.id, "true", author="eva")
-    (proposal,) = [one for one in view.proposals(state="open") if one.kind == "pattern"]
-    assert proposal.loses_true
-    people.label(first.id, "unmarked", author="eva")
-    assert not [one for one in view.proposals(state="open") if one.kind == "pattern"]
-
-
-def test_a_known_alarm_of_which_more_becomes_calls_somebody(steps_watch, tmp_path):  # noqa: F811
-    with Store(tmp_path) as store:
-        engine = Engine(store, [Group("main", steps_watch)], clock=lambda: float(START), routes=("hook",))
-        view = FleetView(engine)
-        people = OperatorFeedback(engine, view)
-        values = plant(2600, 2)
-        values[300:320, 1] += 2.0
-        values[1500:, 1] += 2.0  # as it began before, but it stays
-        rows = [Row("pump", one.tolist(), START + 60 * k) for k, one in enumerate(values)]
-        engine.ingest(rows[:1400])
-        first = [one for one in view.alarms(sort="statistic") if abs(one.raised - START - 60 * 300) < 3600][-1]
-        people.label(first.id, "expected", author="eva")
-        (proposal,) = [one for one in view.proposals(state="open") if one.kind == "pattern"]
-        people.decide(proposal.id, take=True, author="eva")
-        told = []
-        for k in range(1400, 2600, 10):
-            engine.ingest(rows[k : k + 10])
-            on = [one for one in view.alarms(active=True) if one.raised >= START + 60 * 1490]
-            told += [(one.state, bool(one.known), bool(one.suppressed)) for one in on[-1:]]
-        assert ("raised", True, True) in told, "at first it looks like the one that is known"
-        assert told[-1] == ("ongoing", False, False), "it is ongoing: that is not what people saw"
-        ongoing = [one for one in view.alarms(active=True) if one.state == "ongoing"][-1]
-        assert store.read("SELECT event FROM outbox WHERE alarm = ?", (ongoing.id,)) == [("raised",)]
-
-
 # ---------------------------------------------------------------------- a free range
 
 
@@ -358,3 +250,43 @@ def test_a_threshold_that_avoids_nothing_is_not_proposed_by_itself(filled, monke
     monkeypatch.setattr(people, "_make_proposal", lambda *_: (lower, group, number))
     asked = people.propose(entity="a", author="eva", reason="too many")
     assert asked.sentences[0] == "A lower threshold is more sensitive: there would be more alarms, not fewer."
+
+
+def test_an_onset_hours_before_the_raise_joins_no_earlier_incident(filled):
+    """A deploy at row 100, and a shared fault at row 122 that two entities have an early onset for."""
+    minute, base = 60 * 10**9, START * 10**9
+    store, policy = filled.engine.store, filled.engine.policy
+    raised = {"deploy": (100, 98), "a": (122, 120), "b": (124, 97), "c": (126, 100)}
+    with store.writing() as write:
+        write.execute("DELETE FROM alarms")
+        for name, (at, onset) in raised.items():
+            event = Event(
+                0,
+                "raised",
+                name,
+                name,
+                "main",
+                "statistic",
+                base + at * minute,
+                base + onset * minute,
+                2.0,
+                {"known": ""},
+            )
+            write_event(write, event, policy, (), 0.0, reach=TOGETHER * minute)
+    assert dict(store.read("SELECT entity, incident FROM alarms")) == {"deploy": "deploy", "a": "a", "b": "a", "c": "a"}
+
+
+def test_a_message_about_several_alarms_is_as_severe_as_the_worst(filled):
+    """It had the severity of the first."""
+    _, early = of_faults(filled.view)
+    ids = sorted((one.id for one in early.alarms), key=lambda number: filled.view.alarm(number).alarm.ratio)
+    message = message_of_all(filled.view, ids, "raised", "http://here")
+    worst = filled.view.alarm(ids[-1]).alarm
+    assert (message.ratio, message.severity) == (worst.ratio, worst.severity)
+    assert [one["severity"] for one in message.alarms] == [filled.view.alarm(number).alarm.severity for number in ids]
+
+
+def test_those_raised_at_one_row_moved_together(filled):
+    _, early = of_faults(filled.view)
+    alarms = [msgspec.structs.replace(one, raised=early.raised) for one in early.alarms]
+    assert _incident(early.id, alarms).words == "a (temp) and b moved together"

@@ -48,3 +48,39 @@ def test_an_ongoing_alarm_is_open_until_it_is_back(watch, tmp_path):
         states.append((entity.status, entity.alarm is not None, still[0][0]) if first < UNDONE - 99 else still[0][0])
         engine.store.close()
     assert states == [("alarm", True, 1), ("alarm", True, 1), 0]
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_what_is_still_broken_calls_once(watch, tmp_path, joined):
+    values = plant(COUNT, 2)
+    values[BEGIN:, 1] += 2.0
+    for again in (900, 1300):
+        values[again : again + 3, 1] += 5.0
+    if joined:
+        values[1304:1400, 0] += 8.0
+    rows = [Row(entity="pump", values=one.tolist(), time=START + 60 * k) for k, one in enumerate(values)]
+    engine = Engine(Store(tmp_path), [Group("main", watch)], limits=Limits(save_rows=16), clock=lambda: float(START))
+    engine.saver.routes = ("hook",)
+    on = []
+    for first in range(0, COUNT, 10):
+        engine.ingest(rows[first : first + 10])
+        engine.settle()
+        on += [one for one in FleetView(engine).alarms(active=True) if one.state == "merged"]
+    view = FleetView(engine)
+    sent = engine.store.read("SELECT event, alarm FROM outbox ORDER BY id")
+    alarms = [one for one in reversed(view.alarms(sort="statistic")) if one.raised >= START + 60 * BEGIN]
+    broken, *later = alarms
+    calls = [event for event, number in sent if number in {one.id for one in later}]
+    assert broken.state == "ongoing"
+    assert on, "it is marked while it is on"
+    assert len(later) >= 2
+    assert {one.incident for one in later} == {broken.incident}
+    if joined:
+        assert calls == ["raised"]
+        assert next(one for one in later if not one.suppressed).state == "ongoing"
+    else:
+        assert calls == []
+        assert {(one.state, one.suppressed) for one in later} == {("merged", "merged into an alarm that is ongoing")}
+        assert "merged into an alarm that is ongoing" in " ".join(view.alarm(later[0].id).sentences)
+    assert view.entity("pump").alarm in {broken.id, *(one.id for one in later if not one.suppressed)}
+    engine.store.close()

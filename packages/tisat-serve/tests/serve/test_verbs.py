@@ -101,7 +101,23 @@ def test_a_folder_of_models_is_a_group_for_each_machine(model, tmp_path, listeni
     assert all(one.owns(one.name) and not one.owns("pump2") and one.lateness == 120.0 for one in started)
     file = tmp_path / "serve.toml"
     file.write_text(f"data = 'v'\n[[group]]\nname = 'all'\nmodel = {str(folder)!r}\n")
-    assert "one [[group]] for each of its models" in tisat("serve", "--config", file).error
+    assert "pump-1: 1/1000 rows" in tisat("serve", "--config", file).out
+
+
+def test_many_groups_are_summed_up_and_entities_without_one_are_said(model, tmp_path, listening, engine_in):
+    """36 models were 36 lines, and a folder of states with another model an empty console without a word."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for number in range(12):
+        (folder / f"pump-{number}.tisat").write_bytes(model.read_bytes())
+    engine = engine_in(tmp_path / "w")
+    engine.ingest(requests_of()[0])
+    engine.store.close()
+    done = tisat("serve", "--model", folder, "--data", tmp_path / "w", "--port", 0)
+    assert "12 groups: 1/1000 rows, thresholds" in done.out
+    assert "pump-3:" not in done.out
+    assert "4 kept entities are not watched" in done.out
+    assert "such as 'main' of 'e" in done.out
 
 
 def test_a_file_is_a_service_too_and_rows_that_were_not_saved_are_judged_again(model, tmp_path, listening, engine_in):
@@ -167,7 +183,7 @@ def test_a_token_is_shown_once_and_can_be_ended(tmp_path):
     made = tisat("serve", "token", "--data", tmp_path / "w", "--name", "anna", "--scope", "read")
     assert "tisat_" in made.out
     assert "not shown again" in made.out
-    again = tisat("serve", "token", "--data", tmp_path / "w", "--name", "anna")
+    again = tisat("serve", "token", "--data", tmp_path / "w", "--name", "anna", "--scope", "read")
     assert "in use" in again.error
     assert "is ended" in tisat("serve", "token", "--data", tmp_path / "w", "--name", "anna", "--end").out
     with Store(tmp_path / "w", beside=True) as store:
@@ -225,3 +241,18 @@ def test_windows_that_are_not_learned_from_are_labelled_in_what_is_exported(engi
     engine.close()
     done = dict(upkeep.export(tmp_path / "one", tmp_path / "out", normal=True))
     assert done == {"e0": 50, "e1": 40}
+
+
+def test_a_token_without_a_scope_is_none(tmp_path):
+    """It had every right without a word."""
+    done = tisat("serve", "token", "--data", tmp_path / "w", "--name", "desk")
+    assert done.code == 1
+    assert "must be among read, ingest, label, admin" in done.error
+
+
+def test_a_dry_run_refuses_what_the_service_would(model, tmp_path):
+    words = ("serve", "--model", model, "--data", tmp_path / "w", "--host", "0.0.0.0", "--dry-run")
+    assert "Without a token the service must listen on this machine alone" in tisat(*words).error
+    assert not (tmp_path / "w").exists()
+    assert tisat("serve", "token", "--data", tmp_path / "w", "--name", "desk", "--scope", "admin").code == 0
+    assert tisat(*words).code == 0

@@ -43,12 +43,19 @@ def incident(view: FleetView, number: str) -> IncidentInfo:
 
 
 def _incident(number: str, alarms: list[AlarmInfo]) -> IncidentInfo:
-    alarms = sorted(alarms, key=lambda one: (one.raised, one.onset, one.id))  # an onset is an estimate, and early
+    alarms = sorted(
+        alarms, key=lambda one: (one.raised, one.id != number, one.onset, one.id)
+    )  # an onset is an estimate
     first = alarms[0]
     entities = list(dict.fromkeys(one.entity for one in alarms))
     channel = first.channels[0] if first.channels else ""
-    other_names = ", ".join(entities[1:NAMED]) + (f" and {len(entities) - NAMED} more" if len(entities) > NAMED else "")
     moved = f"{first.entity}{f' ({channel})' if channel else ''}"
+    same = list(
+        dict.fromkeys(one.entity for one in alarms if one.raised == first.raised and one.entity != first.entity)
+    )
+    later = [name for name in entities[1:] if name not in same]
+    words = f"{moved} and {_named(same)} moved together" if same else f"{moved} moved first" if later else moved
+    words += f", then {_named(later)}" if later else ""
     over = [one.cleared for one in alarms if one.cleared is not None]
     states = [one.state for one in alarms]
     labels = sorted({one.label for one in alarms})
@@ -64,9 +71,15 @@ def _incident(number: str, alarms: list[AlarmInfo]) -> IncidentInfo:
         severity=min((one.severity for one in alarms), key=ORDER.index),
         state=next((word for word in ("raised", "ongoing") if word in states), states[-1]),
         label=labels[0] if len(labels) == 1 else "mixed",
-        words=f"{moved} moved first, then {other_names}" if other_names else moved,
+        words=words,
         alarms=alarms,
     )
+
+
+def _named(entities: list[str]) -> str:
+    """The first of some entities, and how many more there are."""
+    more = f" and {len(entities) - NAMED + 1} more" if len(entities) >= NAMED else ""
+    return ", ".join(entities[: NAMED - 1]) + more
 
 
 def recurrences(view: FleetView, **chosen: Any) -> list[RecurrenceInfo]:

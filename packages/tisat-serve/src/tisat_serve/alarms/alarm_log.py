@@ -10,19 +10,24 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
-from tisat.alarms.patterns import Pattern, known_by
+from tisat.alarms.incidents import SPREAD, TOGETHER
 from tisat.alarms.suppression import Suppression, covered
 from tisat.gap_filling import Silence
 from tisat.io.timestamps import read_time
 from tisat.utils.types import Flags, Integers, JsonDict
 
+MERGED = "merged into an alarm that is ongoing"
+ONGOING = (
+    "SELECT incident FROM alarms WHERE entity = ? AND cleared IS NULL AND json_extract(document, '$.state') = 'ongoing' "
+    "ORDER BY raised LIMIT 1"
+)
 SEVERITIES = ((5.0, "critical"), (2.0, "major"), (0.0, "minor"))  # from so many times the threshold on
 
 
@@ -37,6 +42,27 @@ def severity_of(ratio: float) -> str:
     ('minor', 'major', 'critical')
     """
     return next(word for least, word in SEVERITIES if ratio >= least)
+
+
+def least_ratio(ratio: float) -> float:
+    """From which ratio on an alarm has the severity of this one."""
+    return next(least for least, _ in SEVERITIES if ratio >= least)
+
+
+def worsened(alarm: Alarm, statistic: float) -> Alarm | None:
+    """The alarm with the statistic of a later row, where its severity rose with it.
+
+    Examples
+    --------
+    >>> alarm = Alarm(raised=50, onset=48, cleared=None, peak=3.5, threshold=3.0, rule="excess", budget="1/day", channels={})
+    >>> worsened(alarm, 5.9) is None, worsened(alarm, 6.0).peak
+    (True, 6.0)
+    """
+    if alarm.threshold <= 0 or not statistic > alarm.peak:  # NaN: not known
+        return None
+    if least_ratio(statistic / alarm.threshold) == least_ratio(alarm.peak / alarm.threshold):
+        return None
+    return replace(alarm, peak=statistic)
 
 
 def alarm_id(entity: str, model: str, *what: object) -> str:
@@ -60,10 +86,10 @@ def moment_of(stamp: str | float | None, default: int) -> int:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that goes into the book: an alarm raised, joined by further channels, or cleared."""
+    """Something that goes into the book: an alarm raised, joined by further channels, grown beyond its pattern, worsened in severity, or cleared."""
 
     seq: int
-    what: str  # raised, joined, ongoing or cleared
+    what: str  # raised, joined, grown, worsened, ongoing or cleared
     id: str
     entity: str
     group: str
@@ -120,16 +146,11 @@ class Policy:
     def __init__(self) -> None:
         self.pauses: list[JsonDict] = []
         self.rules: list[JsonDict] = []
-        self.patterns: dict[str, list[Pattern]] = {}  # by group
 
-    def load(self, pauses: list[JsonDict], rules: list[JsonDict], patterns: list[JsonDict]) -> None:
-        """Load the windows, rules and patterns in force."""
-        self.patterns = {}
-        for pattern in patterns:
-            if pattern["ended"] is None:
-                self.patterns.setdefault(pattern["grp"], []).append(Pattern.from_json(json.loads(pattern["document"])))
-        self.pauses = [pattern for pattern in pauses if pattern["ended"] is None]
-        self.rules = [pattern for pattern in rules if pattern["ended"] is None]
+    def load(self, pauses: list[JsonDict], rules: list[JsonDict]) -> None:
+        """Load the windows and rules in force."""
+        self.pauses = [pause for pause in pauses if pause["ended"] is None]
+        self.rules = [rule for rule in rules if rule["ended"] is None]
 
     def pause(self, entity: str, at: int) -> JsonDict | None:
         """The maintenance window an entity is in at a time."""
@@ -142,13 +163,6 @@ class Policy:
     def learns(self, entity: str, at: int) -> bool:
         """Whether a row of this time is to be learned from."""
         return not any(within(pause, at) for pause in self.unlearned(entity))
-
-    def known_pattern(self, event: Event) -> str:
-        """The accepted pattern that an alarm is of, in words: one of the model, or one that people took here."""
-        patterns = self.patterns.get(event.group, ())
-        if event.sort != "statistic" or event.document["known"] or not patterns:
-            return str(event.document.get("known", ""))
-        return known_by(Alarm.from_json(event.document), patterns)
 
     def decide(self, event: Event) -> tuple[str, int | None]:
         """Why nobody is told of an alarm (empty: they are), and the maintenance window it is in."""
@@ -198,22 +212,26 @@ def write_event(
 
     False where it was there already.
 
-    An alarm of any entity whose onset or raise lies within ``reach`` nanoseconds of an earlier one's onset or raise belongs to the same
-    incident; see :mod:`tisat.alarms.incidents`.
+    ``reach`` are the nanoseconds of :data:`tisat.alarms.incidents.TOGETHER` rows: which alarms are one incident is defined there.
     """
     before = write.execute(
         "SELECT suppressed, coalesce(json_extract(document, '$.known'), '') FROM alarms WHERE id = ?", (event.id,)
     ).fetchone()
     event_kind = event.what
     if event.what == "raised":
-        pattern = policy.known_pattern(event)
-        document = json.dumps({**event.document, "known": pattern}, allow_nan=False)
+        pattern = str(event.document.get("known", ""))
+        document = json.dumps({"known": "", **event.document}, allow_nan=False)
         suppressed, pause = policy.decide(event)
         suppressed = suppressed or _suppression_words(pattern)
-        opened = write.execute(
-            "SELECT id FROM alarms WHERE raised >= ? AND incident = id AND (onset <= ? OR raised >= ? AND onset <= ?) ORDER BY raised LIMIT 1",
-            (event.onset - reach, event.onset + reach, event.at - reach, event.at + reach),
-        ).fetchone()
+        ongoing = None
+        if event.document.get("state") == "merged":
+            suppressed, ongoing = suppressed or MERGED, write.execute(ONGOING, (event.entity,)).fetchone()
+        began, spread = max(event.onset, event.at - reach), reach * SPREAD // TOGETHER
+        earlier = (
+            "SELECT id FROM alarms WHERE raised >= ? AND incident = id AND max(onset, raised - ?) <= ? AND coalesce(cleared >= ?, 1) "
+            "ORDER BY raised LIMIT 1"
+        )
+        opened = ongoing or write.execute(earlier, (began - spread, reach, event.at + spread, began)).fetchone()
         incident = event.id if opened is None else opened[0]
         cursor = write.execute(
             "INSERT OR IGNORE INTO alarms VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?)",
@@ -223,11 +241,14 @@ def write_event(
         return False
     else:
         suppressed, pattern = before
-        more = event.document.get("further") or event.document.get("ongoing_since") is not None
+        more = event.document.get("further") or event.document.get("ongoing_since") is not None or event.what == "grown"
         document = json.dumps({**event.document, "known": "" if more else pattern}, allow_nan=False)
         if (
             pattern and more and suppressed == _suppression_words(pattern)
         ):  # more became of it than people know: somebody is called
+            merged = event.document.get("state") == "merged"
+            suppressed, event_kind = (MERGED, "") if merged else ("", "raised")
+        if suppressed == MERGED and event.document.get("state") != "merged":  # more than the ongoing one names
             suppressed, event_kind = "", "raised"
         change = "UPDATE alarms SET suppressed = ?, ratio = max(ratio, ?), "
         where = "WHERE id = ? AND cleared IS NULL"
@@ -235,6 +256,12 @@ def write_event(
         if event.what == "joined":
             query = f"{change} document = ? {where} AND json_array_length(document, '$.further') < ?"
             values += (document, event.id, len(event.document["further"]))
+        elif event.what == "grown":
+            query = f"{change} document = ? {where} AND json_extract(document, '$.known') != ''"
+            values += (document, event.id)
+        elif event.what == "worsened":
+            query = f"{change} document = ? {where} AND ratio < ?"
+            values += (document, event.id, least_ratio(event.ratio))
         elif event.what == "ongoing":
             query = f"{change} document = ? {where} AND coalesce(json_extract(document, '$.state'), '') != 'ongoing'"
             values += (document, event.id)

@@ -76,10 +76,12 @@ class KnownPatterns:
             "SELECT document, (SELECT word FROM labels WHERE alarm = alarms.id ORDER BY labels.id DESC LIMIT 1) FROM alarms "
             "WHERE grp = ? AND sort = 'statistic' ORDER BY raised DESC LIMIT ?"
         )
-        patterns = self.engine.policy.patterns.get(group, [])
+        patterns = self.engine.groups[group].patterns
         alarms, labels = [], {}
         for k, (text, word) in enumerate(self.store.read(query, (group, MOST))):
-            alarm = replace(Alarm.from_json(json.loads(text)), raised=k)  # rows of several entities: by place
+            alarm = Alarm.from_json(json.loads(text))
+            length = None if alarm.cleared is None else k + alarm.cleared - alarm.raised
+            alarm = replace(alarm, raised=k, cleared=length)  # rows of several entities: by place
             alarms.append(alarm)
             if word not in (None, "unmarked"):
                 labels[k] = "known" if word in PROPOSING and (alarm.known or known_by(alarm, patterns)) else word
@@ -89,7 +91,7 @@ class KnownPatterns:
         calibration = self.engine.groups[group].watch.calibration
         sentences = [
             f"Alarms of this kind would be known: {proposal.words}",
-            "Known alarms are raised, counted and shown; nobody is called, unless further channels join or it is ongoing.",
+            "Known alarms are raised, counted and shown; nobody is called, unless further channels join, it is ongoing, or it grows beyond the limits.",
         ]
         return {
             "kind": KIND,

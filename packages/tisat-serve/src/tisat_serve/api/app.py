@@ -58,7 +58,10 @@ def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[R
             result = await run_in_threadpool(one.call, service, dict(request.path_params), query, body, author)
         except (TisatError, msgspec.DecodeError) as error:
             return refusal(error)
-        rows = rows_in(result) if request.query_params.get("format") == "csv" else None
+        wanted = request.query_params.get("format")
+        rows = rows_in(result) if wanted == "csv" else None
+        if wanted == "csv" and rows is None:
+            return refusal(BodyError(f"{one.path} must be had as JSON: it is no table. Got format='csv'.", 422))
         if rows is not None:
             name = request.url.path.rstrip("/").rpartition("/")[2]
             headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}

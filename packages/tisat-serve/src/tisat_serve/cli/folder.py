@@ -22,7 +22,9 @@ def token(
     name: Annotated[str, typer.Option(help="Whose it is; the author of what is done with it.")],
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="read, ingest, label (mark alarms, with read) or admin (everything); again for more."),
+        typer.Option(
+            help="Needed for a new one: read, ingest, label (mark alarms, with read) or admin (everything); again for more."
+        ),
     ] = None,
     end: Annotated[bool, typer.Option("--end", help="Accept it no more.")] = False,
 ) -> None:
@@ -40,7 +42,7 @@ def token(
                     "no token is in force: a service that other machines can reach refuses everything until you make one"
                 )
         else:
-            typer.echo(make_token(store, name, list(scope or ["admin"]), time.time()))
+            typer.echo(make_token(store, name, list(scope or []), time.time()))
             _say("keep it: it is not shown again. A running service takes it from now on")
 
 
@@ -142,6 +144,11 @@ def replay(
     if model is None or (not files) == (data is None):
         raise InputError(
             "tisat serve replay must be given --model, and either files or --data with a service's folder."
+        )
+    if model.is_dir():
+        raise InputError(
+            f"--model of replay must be one model, of the machines that --match names. Got the folder {str(model)!r}: "
+            f"tisat serve replay --model {model / 'NAME.tisat'} --match NAME."
         )
     watch = Watch.load(model, budget=budget)
     if data is not None:

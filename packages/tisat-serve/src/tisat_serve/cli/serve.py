@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import signal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +16,9 @@ from tisat.utils.types import JsonDict, JsonMap, Options
 
 if TYPE_CHECKING:
     from tisat_serve.config import Config
+    from tisat_serve.engine.group import Group
+
+MOST_GROUPS = 10  # with a line of their own at the start
 
 app = typer.Typer(
     help="Run models as a service: rows in over HTTP, alarms out, and a console that shows the budget.",
@@ -96,6 +99,7 @@ def _of_options(given: Options) -> Config:
 
     from tisat.errors import InputError
     from tisat_serve.config import Config
+    from tisat_serve.model_folder import one_each
 
     streamed, told = ([], []) if given["source"] is None else _streamed(given)
     sources, sinks = [*_pulled(given), *streamed], [*_sinks(given), *told]
@@ -105,22 +109,10 @@ def _of_options(given: Options) -> Config:
         )
     options = ("budget", "lateness", "silent_after", "history", "detector")
     group = {key: given[key] for key in options if given[key] is not None}
-    tables = [{**one, **group} for one in _groups(given["model"])]
-    return msgspec.convert({"data": str(given["data"]), "group": tables, "source": sources, "sink": sinks}, Config)
-
-
-def _groups(model: Path) -> list[JsonDict]:
-    """One group of all entities; of a folder of ``tisat fit --each`` one for each machine, under its name."""
-    from tisat.errors import InputError
-
-    if not model.is_dir():
-        return [{"name": "main", "model": str(model)}]
-    files = sorted(model.glob("*.tisat"))
-    if not files:
-        raise InputError(
-            f"The folder {str(model)!r} must hold models, as tisat fit --each writes them. There are none."
-        )
-    return [{"name": one.stem, "model": str(one), "match": glob.escape(one.stem)} for one in files]
+    tables = [{"name": "main", "model": str(given["model"]), **group}]
+    made = msgspec.convert({"data": str(given["data"]), "group": tables, "source": sources, "sink": sinks}, Config)
+    made.group = one_each(made.group[0])
+    return made
 
 
 def _pulled(given: JsonMap) -> list[JsonDict]:
@@ -169,6 +161,18 @@ def _sinks(given: JsonMap) -> list[JsonDict]:
     return [{"kind": kind, "name": kind, "url": given[kind], **more} for kind, more in options.items() if given[kind]]
 
 
+def _say_groups(groups: Sequence[Group]) -> None:
+    """Print the budget and threshold of each group; of very many in one line."""
+    found = [group.watch.calibration for group in groups]
+    if len(groups) <= MOST_GROUPS:
+        for group, one in zip(groups, found, strict=True):
+            _say(f"{group.name}: {one.budget}, threshold {one.threshold:.4g} ({one.rule})")
+        return
+    budgets, rules = (", ".join(sorted({getattr(one, name) for one in found})) for name in ("budget", "rule"))
+    low, high = min(one.threshold for one in found), max(one.threshold for one in found)
+    _say(f"{len(groups)} groups: {budgets}, thresholds {low:.4g} to {high:.4g} ({rules})")
+
+
 def _run(config: Config, path: Path | None) -> None:
     from tisat_serve.api.app import make_app
     from tisat_serve.cluster.shards import Shard
@@ -180,9 +184,7 @@ def _run(config: Config, path: Path | None) -> None:
     settings, limits = settings_of(config)
     parts, routes = parts_of(config)
     groups = groups_of(config, say=_say)
-    for group in groups:
-        found = group.watch.calibration
-        _say(f"{group.name}: {found.budget}, threshold {found.threshold:.4g} ({found.rule})")
+    _say_groups(groups)
     shard = Shard.parse(config.shard) if config.shard else None
     opened = running(
         Path(config.data), groups, settings=settings, limits=limits, parts=parts, routes=routes, shard=shard, say=_say
@@ -197,6 +199,12 @@ def _run(config: Config, path: Path | None) -> None:
                 _say(
                     f"{group.name}: in force is {used.budget}, h = {used.threshold:.4g}; a threshold changes by a proposal that somebody takes"
                 )
+        if resting := service.engine.entities.resting:
+            name, home = next(iter(resting.items()))
+            _say(
+                f"{len(resting)} kept {'entity is' if len(resting) == 1 else 'entities are'} not watched and their rows are refused: their group is not "
+                f"in the configuration, such as {home!r} of {name!r}. Is it the model that the folder began with?"
+            )
         if service.engine.replayed:
             _say(f"{service.engine.replayed} rows of the log scored again")
 
@@ -244,21 +252,61 @@ def _names_one(match: str) -> bool:
 def _dry_run(config: Config, entities: int) -> None:
     from tisat_serve.config import groups_of, parts_of, settings_of
     from tisat_serve.folder.backup import estimate
+    from tisat_serve.runner import check_listening
+    from tisat_serve.security import Tokens
+    from tisat_serve.store import FILE, Store
 
     settings_of(config)
     parts_of(config)
-    for group in groups_of(config, say=_say):
-        count = 1 if _names_one(group.match) else entities
-        size = estimate(group.watch, entities=count, days=group.retention / 86400.0)
+    if (Path(config.data) / FILE).is_file():
+        with Store(config.data, beside=True) as store:
+            check_listening(config.listen.host, Tokens(store), url=config.listen.url)
+    else:
+        check_listening(config.listen.host, None, url=config.listen.url)
+    groups = groups_of(config, say=_say)
+    _say_budget(groups)
+    counts = [1 if _names_one(group.match) else entities for group in groups]
+    days = [group.retention / 86400.0 for group in groups]
+    measured: dict[object, dict[str, float]] = {}  # models alike in detector and channels are measured once
+    sizes = []
+    for group, count, kept_days in zip(groups, counts, days, strict=True):
+        kind = (type(group.watch.detector), len(group.watch.channels), group.watch.period, count, kept_days)
+        if kind not in measured:
+            measured[kind] = estimate(group.watch, entities=count, days=kept_days)
+        sizes.append(measured[kind])
+    whole = {name: sum(size[name] for size in sizes) for name in sizes[0]} | {
+        "memory_bytes": max(size["memory_bytes"] for size in sizes)  # of this process, with all models
+    }
+    kept = f"{min(days):g}" if min(days) == max(days) else f"{min(days):g} to {max(days):g}"
+    if len(groups) > 1:
+        typer.echo(f"{len(groups)} groups: {sum(counts)} entities")
+        _echo_needs(whole, kept)
+    for group, count, size in zip(groups, counts, sizes, strict=True):
+        each = f", {size['disk_bytes'] / 1e6:.0f} MB of disk" if len(groups) > 1 else ""
         typer.echo(
-            f"group {group.name}: {count} {'entity' if count == 1 else 'entities'} x {len(group.watch.channels)} channels, a row every {group.watch.period or 60:g} s each"
+            f"group {group.name}: {count} {'entity' if count == 1 else 'entities'} x {len(group.watch.channels)} channels, a row every {group.watch.period or 60:g} s each{each}"
         )
-        typer.echo(
-            f"  rows/s     {size['rows_per_second_needed']:.1f} needed, {size['rows_per_second_here']:.0f} scored and written here ({size['share_of_a_core']:.1%} of a core)"
-        )
-        typer.echo(f"  memory     {size['memory_bytes'] / 1e6:.0f} MB")
-        typer.echo(f"  disk       {size['disk_bytes'] / 1e9:.2f} GB for {group.retention / 86400:g} days of history")
-        typer.echo(f"  restart    {size['restart_seconds']:.0f} s after a kill, beside the start of Python")
+    if len(groups) == 1:
+        _echo_needs(whole, kept)
+
+
+def _echo_needs(size: Mapping[str, float], days: str) -> None:
+    here = size["rows_per_second_needed"] / size["share_of_a_core"]
+    typer.echo(
+        f"  rows/s     {size['rows_per_second_needed']:.1f} needed, {here:.0f} scored and written here ({size['share_of_a_core']:.1%} of a core)"
+    )
+    typer.echo(f"  memory     {size['memory_bytes'] / 1e6:.0f} MB")
+    typer.echo(f"  disk       {size['disk_bytes'] / 1e9:.2f} GB for {days} days of history")
+    typer.echo(f"  restart    {size['restart_seconds']:.0f} s after a kill, beside the start of Python")
+
+
+def _say_budget(groups: Sequence[Group]) -> None:
+    """Say what the budget is of one machine and of all, where each has a model of its own."""
+    from tisat.cli.machines import fleet_words
+
+    budgets = {group.watch.calibration.budget for group in groups}
+    if len(groups) > 1 and len(budgets) == 1 and all(_names_one(group.match) for group in groups):
+        _say(fleet_words(budgets.pop(), len(groups)))
 
 
 from tisat_serve.cli import feedback as _feedback  # noqa: E402, F401 - more verbs of the same command

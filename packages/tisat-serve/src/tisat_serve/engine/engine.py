@@ -81,9 +81,9 @@ class Engine:
         self.listeners: list[Callable[[JsonDict], None]] = []
         self.limits = limits or Limits()
         self.policy = Policy()
-        self.reload_policy()
         self.entities = Entities(store, groups, self.lock, clock, self.steady)
         self.groups, self.cells = self.entities.groups, self.entities.cells
+        self.reload_policy()
         self.log = Log(store, max((cell.saved for cell in self.cells.values()), default=0))
         self.admission = Admission(self.entities, self.policy, self.limits.entities)
         self.saver = Saver(self.entities, self.policy, self.counts, clock, routes)
@@ -113,7 +113,10 @@ class Engine:
 
     def reload_policy(self) -> None:
         """Read maintenance windows, suppression rules and patterns again."""
-        self.policy.load(*(self.store.records(f"SELECT * FROM {table}") for table in ("pauses", "rules", "patterns")))
+        self.policy.load(*(self.store.records(f"SELECT * FROM {table}") for table in ("pauses", "rules")))
+        with self.lock:
+            for group in self.groups.values():
+                group.load_patterns(self.store)
 
     # ------------------------------------------------------------------ rows in, outcomes out
 

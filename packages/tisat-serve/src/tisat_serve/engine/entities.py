@@ -108,7 +108,7 @@ class Entities:
         watch = home.watches[cell.calibration]
         monitor = Monitor(watch, name=cell.name) if state is None else Monitor.load(watch, decompress(state))
         home.fleet_of(cell.calibration).monitors[cell.name] = monitor
-        cell.threshold = watch.calibration.threshold
+        cell.threshold, cell.alarm = watch.calibration.threshold, monitor.alarm
         cell.refused = monitor.counts["refused"] + monitor.counts["unconfirmed"]
         cell.late = monitor.counts["late"] + monitor.counts["duplicate"]
         stamp = monitor.last_time

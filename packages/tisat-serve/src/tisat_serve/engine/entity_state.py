@@ -15,6 +15,7 @@ from tisat.watch.row_result import RowResult
 from tisat_serve.engine.row_encoding import ACCEPTED, CODES, STATUSES, Body, Brief, pack_body, pack_brief, stamps_of
 
 if TYPE_CHECKING:
+    from tisat.alarms.alarms import Alarm
     from tisat_serve.store import Record
 
 Held: TypeAlias = tuple[int, int, int | None, bytes, bool]  # time, seq, offset, values, whether to learn from it
@@ -48,6 +49,7 @@ class EntityState:
     late: int = 0
     refused: int = 0
     quiet: str | None = None  # id of the alarm about its silence
+    alarm: Alarm | None = None  # that is on, as it was last put into the book
     due: bool = False  # it waits to be saved
     # What is not in the history yet, packed as it comes: half of what lists of numbers take.
     times: array[int] = field(init=False)

@@ -11,6 +11,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from tisat.alarms.calibration import Calibration
+from tisat.alarms.patterns import Pattern
 from tisat.errors import InputError
 from tisat.persistence.model_file import pack_artefact, unpack_artefact
 from tisat.watch.fleet import Fleet
@@ -56,6 +57,7 @@ class Group:
         self.watches: dict[int, Watch] = {}  # by calibration
         self.model_of: dict[int, int] = {}  # by calibration
         self.calibration = 0  # in force for entities that enrol
+        self.patterns: tuple[Pattern, ...] = ()  # of known alarms, that people took here: beside those of each model
         if self.silent_after is None:
             self.silent_after = max(10.0 * (self.watch.period or 60.0), 60.0)
 
@@ -82,7 +84,15 @@ class Group:
         if number not in self.watches:
             self.watches[number] = self.models[model].watch.at(calibration)
             self.model_of[number] = model
+            self.watches[number].patterns += self.patterns
         return self.watches[number]
+
+    def load_patterns(self, store: Store) -> None:
+        """Put the patterns of the store in force; monitors that run have them from the next row on."""
+        query = "SELECT document FROM patterns WHERE grp = ? AND ended IS NULL ORDER BY id"
+        self.patterns = tuple(Pattern.from_json(json.loads(text)) for (text,) in store.read(query, (self.name,)))
+        for number, watch in self.watches.items():
+            watch.patterns = (*self.models[self.model_of[number]].watch.patterns, *self.patterns)
 
     def force(self, number: int) -> None:
         """Put a calibration, and the model it belongs to, in force for the group."""
@@ -135,3 +145,4 @@ def load_thresholds(store: Store, group: Group, now: float) -> None:
         group.watch_at(number, Calibration.from_json(json.loads(document)), model)
         if entity is None:
             group.force(int(number))
+    group.load_patterns(store)

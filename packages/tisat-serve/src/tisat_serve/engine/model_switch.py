@@ -37,6 +37,7 @@ def switch_model(entities: Entities, cell: EntityState, group: Group, calibratio
     new = Monitor(watch, name=cell.name)
     new.extend(list(body.values[taken]), [cell.moment(at) for at in times])
     group.fleet_of(calibration).monitors[cell.name] = new
+    cell.alarm = new.alarm
     events = []
     at = times[-1] if times else 0
     for alarm in (*old.ongoing, *filter(None, [old.alarm])):  # whoever was told that it is on is told that it is over

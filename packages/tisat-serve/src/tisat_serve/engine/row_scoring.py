@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from tisat.errors import InputError
 from tisat.watch.monitor import Monitor
 from tisat.watch.row_result import RowResult
-from tisat_serve.alarms.alarm_log import Event, event_of_alarm, event_of_channel
+from tisat_serve.alarms.alarm_log import Event, event_of_alarm, event_of_channel, worsened
 from tisat_serve.engine.entities import Entities
 from tisat_serve.engine.entity_state import EntityState
 from tisat_serve.engine.group import Group, Model
@@ -172,8 +173,15 @@ class RowScoring:
         )
         if verdict.alarm is not None:
             event = event_of_alarm(verdict.alarm, model.print, cell.group, seq, at)
+            if event.what == "raised" and not verdict.raised:
+                event = replace(event, what="grown")
             outcome.alarm = event.id
             self._saver.events.append(event)
+            cell.alarm = None if verdict.cleared else verdict.alarm
+        elif cell.alarm is not None and (worse := worsened(cell.alarm, statistic)) is not None:
+            event = event_of_alarm(worse, model.print, cell.group, seq, at)
+            cell.alarm = worse
+            self._saver.events.append(replace(event, what="worsened"))
         self._saver.events += [event_of_alarm(one, model.print, cell.group, seq, at) for one in verdict.ended]
         for silence in verdict.silences:
             self._saver.events.append(event_of_channel(silence, model.print, cell.group, seq, at))

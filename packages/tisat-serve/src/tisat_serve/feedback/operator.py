@@ -18,6 +18,7 @@ from tisat.alarms.calibration import Calibration
 from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
 from tisat.alarms.suppression import Suppression
 from tisat.errors import ConflictError, InputError, NotFoundError, ParameterError
+from tisat.utils.numbers import say_number
 from tisat.utils.types import JsonDict
 from tisat_serve.alarms.alarm_log import in_pauses
 from tisat_serve.alarms.known_patterns import KIND, KnownPatterns
@@ -165,7 +166,7 @@ class OperatorFeedback:
         except ParameterError:
             return  # this calibration keeps no levels to start from
         if proposal.avoided and proposal.after.threshold > proposal.before.threshold:  # else it would help nobody
-            reason = f"{line.false} alarms marked false, {line.allowed:.2g} allowed"
+            reason = f"{line.false} alarms marked false, {say_number(line.allowed)} allowed"
             self.store_proposal(group, entity, self._consequences(proposal, entity, group), number, "tisat", reason)
 
     # ------------------------------------------------------------------ proposals

@@ -11,9 +11,9 @@ from tisat_serve.views.fleet_view import FleetView
 
 
 class Message(msgspec.Struct):
-    """An alarm raised, joined by further channels, or cleared, for people and machines outside."""
+    """An alarm raised, joined by further channels, worsened in severity, or cleared, for people and machines outside."""
 
-    event: str  # raised, joined or cleared
+    event: str  # raised, joined, worsened or cleared
     key: str  # the same message sent twice has the same key
     id: str
     entity: str
@@ -36,7 +36,9 @@ class Message(msgspec.Struct):
     state: str = ""  # raised, ongoing, back, new normal or cleared
     incident: str = ""  # the same for alarms that began together
     recurrence: str = ""  # "12th time, nightly at 02:00 since 3 March", where it is
-    alarms: list[dict[str, str]] = []  # where several began together: each with its id, entity, kind, why and url
+    alarms: list[
+        dict[str, str]
+    ] = []  # where several began together: each with its id, entity, kind, severity, state, why and url
 
 
 def message_of(view: FleetView, alarm: str, event: str, base: str) -> Message:
@@ -44,12 +46,17 @@ def message_of(view: FleetView, alarm: str, event: str, base: str) -> Message:
     page: AlarmPage = view.alarm(alarm)
     page_alarm = page.alarm
     over = "was accepted as the new normal" if page_alarm.state == "new normal" else "is over"
-    ending = {"cleared": over, "joined": "alarm, joined by further channels"}.get(event, "alarm")
+    ending = {
+        "cleared": over,
+        "joined": "alarm, joined by further channels",
+        "worsened": "alarm, worse than before",
+    }.get(event, "alarm")
     moments = {at: getattr(page_alarm, at) for at in ("raised", "onset", "cleared")}
     document = {
         **{at: None if moment is None else say_moment(moment) for at, moment in moments.items()},
         "event": event,
-        "key": f"{alarm}:{event}" + (f":{len(page.further)}" if event == "joined" else ""),
+        "key": f"{alarm}:{event}"
+        + {"joined": f":{len(page.further)}", "worsened": f":{page_alarm.severity}"}.get(event, ""),
         "threshold": page.threshold,
         "recurrence": page.recurrence,
         "reasons": msgspec.to_builtins(page.reasons),
@@ -65,10 +72,7 @@ NAMED = 4  # entities that a title names
 
 
 def message_of_all(view: FleetView, alarms: list[str], event: str, base: str) -> Message:
-    """One message about alarms that began together.
-
-    That of the first where it is alone.
-    """
+    """One message about alarms that began together, as severe as the worst and on while one is; that of the first where it is alone."""
     messages = [message_of(view, alarm, event, base) for alarm in alarms]
     first = messages[0]
     if len(messages) == 1:
@@ -76,12 +80,19 @@ def message_of_all(view: FleetView, alarms: list[str], event: str, base: str) ->
     names = list(dict.fromkeys(one.entity for one in messages))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     kinds = list(dict.fromkeys(one.kind or one.sort for one in messages))
+    strongest = max(messages, key=lambda one: one.ratio)
+    on = next((one for one in messages if one.cleared is None), first)
     return msgspec.structs.replace(
         first,
+        ratio=strongest.ratio,
+        severity=strongest.severity,
+        state=on.state,
+        cleared=on.cleared,
         key=f"{first.id}:{event}:{len(messages)}",
         title=f"{len(names)} entities together: {', '.join(kinds)} {'is over' if event == 'cleared' else 'alarm'} on {', '.join(names[:NAMED])}{more}",
         text="\n".join(f"{one.entity}: {one.text} {one.url}" for one in messages),
         alarms=[
-            {"id": one.id, "entity": one.entity, "kind": one.kind, "why": one.why, "url": one.url} for one in messages
+            {name: getattr(one, name) for name in ("id", "entity", "kind", "severity", "state", "why", "url")}
+            for one in messages
         ],
     )

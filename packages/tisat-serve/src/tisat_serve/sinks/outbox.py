@@ -257,6 +257,6 @@ class Outbox(ListeningPart):
         self._ended()
 
     def _listen(self, event: JsonDict) -> None:
-        if event["what"] in ("raised", "joined", "cleared"):
+        if event["what"] in ("raised", "joined", "grown", "worsened", "cleared"):
             for worker in self.workers:
                 worker.wake.set()

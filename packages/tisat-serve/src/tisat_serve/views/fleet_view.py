@@ -13,10 +13,11 @@ import msgspec
 
 from tisat.alarms.alarms import say_time
 from tisat.errors import NotFoundError
+from tisat.io.durations import spelt
 from tisat.utils.types import JsonDict
 from tisat_serve import structs
 from tisat_serve.alarms import alarm_groups, ledger
-from tisat_serve.alarms.alarm_log import moment_of, severity_of, suppression_of
+from tisat_serve.alarms.alarm_log import MERGED, moment_of, severity_of, suppression_of
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.entity_state import EntityState
 from tisat_serve.feedback import whatif
@@ -29,6 +30,7 @@ _ALARMS = (
     "AS label, coalesce((SELECT author FROM acknowledgements WHERE alarm = alarms.id ORDER BY id DESC LIMIT 1), '') AS acknowledged, "
     "(SELECT until FROM acknowledgements WHERE alarm = alarms.id ORDER BY id DESC LIMIT 1) AS snoozed FROM alarms"
 )
+_LAST_CALLED = " ORDER BY coalesce(json_extract(document, '$.state'), '') = 'merged' DESC, raised"  # the last one stays
 NS = 1e-9
 COUNTS = ("false_alarms", "avoided", "true_alarms", "missed", "unlabelled", "rows", "seen")  # of a proposal
 
@@ -54,7 +56,7 @@ class FleetView:
         """
         engine = self.engine
         open_alarms: dict[str, str] = dict(
-            self.store.read("SELECT entity, id FROM alarms WHERE cleared IS NULL AND sort = 'statistic'")
+            self.store.read("SELECT entity, id FROM alarms WHERE cleared IS NULL AND sort = 'statistic'" + _LAST_CALLED)
         )
         with engine.lock:
             entities = [
@@ -67,7 +69,8 @@ class FleetView:
         """One entity."""
         cell = self.engine.entities.get(name)
         records = self.store.read(
-            "SELECT entity, id FROM alarms WHERE entity = ? AND cleared IS NULL AND sort = 'statistic'", (name,)
+            "SELECT entity, id FROM alarms WHERE entity = ? AND cleared IS NULL AND sort = 'statistic'" + _LAST_CALLED,
+            (name,),
         )
         with self.engine.lock:
             return self._entity(cell, dict(records))
@@ -299,7 +302,7 @@ def _state(record: JsonDict, document: JsonDict) -> str:
     """The state of an alarm: as the library says, unless the store knows better."""
     said = str(document.get("state", "raised"))
     if record["cleared"] is None:
-        return said if said == "ongoing" else "raised"
+        return said if said in ("ongoing", "merged") else "raised"
     return "cleared" if said in ("raised", "ongoing") else said
 
 
@@ -309,7 +312,7 @@ def _sentences(alarm: structs.AlarmInfo, document: JsonDict, again: str) -> list
         return [f"{alarm.entity}: {alarm.why}."]
     raised, onset = document.get("raised_time"), document.get("onset_time")
     lines = [
-        f"Raised at {say_time(raised) if raised is not None else alarm.raised}; it began at about {say_time(onset) if onset is not None else alarm.onset}."
+        f"Raised at {say_time(raised) if raised is not None else alarm.raised}; its evidence began at {say_time(onset) if onset is not None else alarm.onset}."
     ]
     if alarm.state == "ongoing":
         lines.append("The change is over and its channels are still different: it is ongoing until back or accepted.")
@@ -317,13 +320,14 @@ def _sentences(alarm: structs.AlarmInfo, document: JsonDict, again: str) -> list
         lines.append("It is still on.")
     else:
         how = {"back": "; its channels are back", "new normal": "; accepted as the new normal"}.get(alarm.state, "")
-        lines.append(f"It lasted {alarm.cleared - alarm.raised:.0f} seconds{how}.")
+        how = f"; {MERGED}" if alarm.state == "merged" else how
+        lines.append(f"It lasted {spelt(alarm.cleared - alarm.raised)}{how}.")
     if again:
         lines.append(f"{again[0].upper()}{again[1:]}.")
     if alarm.why:
         lines.append(f"Contributing: {alarm.why}.")
     lines.append(
-        f"How unusual: {alarm.ratio:.2f} times the threshold ({alarm.severity}), which is made for {alarm.budget} per entity."
+        f"How unusual: {alarm.ratio:.2f} times the threshold ({alarm.severity}), which is made for the budget {alarm.budget}."
     )
     if alarm.suppressed:
         lines.append(f"Nobody was told: {alarm.suppressed}.")

@@ -169,7 +169,7 @@ function listen() {
   const show = (on, text) => { sign.className = `live ${on ? "on" : "off"}`; $("b", sign).textContent = text; };
   stream.onopen = () => show(true, "live");
   stream.onerror = () => show(false, "not connected");
-  stream.addEventListener("raised", (event) => {
+  for (const what of ["raised", "grown"]) stream.addEventListener(what, (event) => {
     const one = JSON.parse(event.data);
     toast(`${one.entity}: alarm`, `/alarm/${one.alarm}`);
     soon();
