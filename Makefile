@@ -92,10 +92,11 @@ format: $(STAMP)  ## Let ruff mend what it can
 
 # What runs without data of others; the rest is in each script's --help (a reference checkout, the real data sets).
 BENCHES := bench_waiting.py "bench_import.py" "bench_users.py start" "bench_users.py tisat" "bench_spd.py" "bench_datasets.py memory" "bench_datasets.py workbook" "bench_classical.py" \
-           "bench_neighbours.py" "bench_online.py layer" "bench_online.py tisat" "bench_online.py fleet" \
+           "bench_neighbours.py" "bench_online.py tisat" "bench_online.py fleet" \
            "bench_tisat.py speed" "bench_tisat.py growth" "bench_tisat.py length" "bench_deep.py"
 
 bench: $(STAMP)  ## Speed and memory, as ratios measured side by side in one run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt river
 	for bench in $(BENCHES); do echo "== $$bench"; $(BIN)/python benchmarks/$$bench || exit 1; done
 
 soak: $(STAMP)  ## A fleet of 1,000 for 20 minutes, with faults in rows, times and restarts

@@ -31,9 +31,9 @@ def measure(name, channels, rows):
     trained = {"windows": 0, "seconds": 0.0}
     original = type(detector)._epoch
 
-    def timed(self, values, starts, *rest):
+    def timed(self, values, starts, *rest, **more):
         begun = time.process_time()
-        row = original(self, values, starts, *rest)
+        row = original(self, values, starts, *rest, **more)
         trained["seconds"] += time.process_time() - begun
         trained["windows"] += len(starts)
         return row
