@@ -319,9 +319,10 @@ def test_the_bench_tutorial_does_not_look_into_a_home_full_of_leftovers(tmp_path
     monkeypatch.delenv("TISAT_DATA", raising=False)
     folder = tmp_path / "work"
     folder.mkdir()
-    printed = run("docs/tutorials/your-data.md", folder, data=False)
-    assert any("tisat bench" in one.block.code for one in printed)
-    assert all(one.agrees for one in printed)
+    for _ in range(2):  # and again, where its own files lie
+        printed = run("docs/tutorials/your-data.md", folder, data=False)
+        assert any("tisat bench" in one.block.code for one in printed)
+        assert all(one.agrees for one in printed)
 
 
 def test_every_figure_of_the_readme_has_its_command():
