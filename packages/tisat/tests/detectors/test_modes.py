@@ -159,7 +159,7 @@ def test_transitions_are_the_same_row_by_row_and_from_a_file_and_forged_ones_are
     for name, change in {"switches": lambda a: a + 1, "units": lambda a: a / 2.0}.items():
         key = f"transitions.{name}"
         write_artefact(tmp_path / "forged.tisat", document, {**tensors, key: change(tensors[key])})
-        with pytest.raises(ArtefactError, match="must be channels with units"):
+        with pytest.raises(ArtefactError, match="must be channels and times"):
             load(tmp_path / "forged.tisat")
 
 
@@ -228,7 +228,7 @@ def test_without_a_clock_the_calendar_is_not_used(plant, watch):
 
 def test_rows_without_a_date_are_said_where_the_model_knows_the_calendar(plant, watch):
     bare = Series(plant.test.values, channels=CHANNELS)
-    with pytest.warns(SeriesWarning, match=r"rows have no date, .* scored without these views"):
+    with pytest.warns(SeriesWarning, match=r"rows have no date, .* scored without them"):
         watch.alarms(bare)
     monitor, dated = watch.monitor(), watch.monitor()
     for row, time in zip(plant.test.values[:3], plant.test.timestamps[:3], strict=True):

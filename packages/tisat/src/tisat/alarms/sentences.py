@@ -283,6 +283,17 @@ def switches_note(names: Sequence[str], *, modes: bool) -> str:
     return f"{', '.join(names)} switch{'es' * (len(names) == 1)}: {compared if modes else after}."
 
 
+def schedule_note(times: str) -> str:
+    """The sentence about jumps that recur by the clock.
+
+    Examples
+    --------
+    >>> print(schedule_note("daily 02:00 to 02:30"))
+    Jumps recur by the clock (daily 02:00 to 02:30): rows after these times are compared with those after earlier ones.
+    """
+    return f"Jumps recur by the clock ({times}): rows after these times are compared with those after earlier ones."
+
+
 class RecentRows(Stateful, Folded[Array | None, None]):
     """The last rows of the switching channels."""
 

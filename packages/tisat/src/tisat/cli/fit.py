@@ -108,7 +108,7 @@ def fit(
     """Learn what is normal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
     from tisat.alarms.rules import make_rule
-    from tisat.alarms.sentences import switches_note
+    from tisat.alarms.sentences import schedule_note, switches_note
     from tisat.batch.consecutive import joined_note
     from tisat.batch.likeness import likeness
     from tisat.datasets.sizes import (
@@ -230,6 +230,8 @@ def fit(
     notes = [note for one in series for note in one.notes] + ([said_of(told)] if told else []) + list(calibration.notes)
     if switches := [watch.channels[c] for c, _ in getattr(fitted, "switches", ())]:
         notes.append(switches_note(switches, modes=bool(getattr(fitted, "knows_modes", False))))
+    if times := getattr(fitted, "scheduled_times", ""):
+        notes.append(schedule_note(times))
     if files_joined:
         notes.append(files_joined)
     if fitted.normal_source_ == CROSS_FITTED:

@@ -19,7 +19,7 @@ NEW_CLOCK = 20  # late rows that agree with one another and lie outside all time
 SET_BACK = 1000  # the same for rows within times seen, which may be a repetition of old rows
 ABOUT_TIMES = "The rows have no "  # how the sentences below begin
 UNDATED = (
-    "The rows have no date, and the model knows the time of day and the day of the week: they are scored without these views. "
+    "The rows have no date, and the model knows the time of day and the day of the week: they are scored without them. "
     "Give each row its time as a date."
 )
 UNZONED = "The rows have no time zone, those of training had {zone}: their times are taken as they are written. Give them a zone (timezone=..., --timezone) if they were written in another."

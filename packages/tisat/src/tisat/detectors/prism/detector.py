@@ -224,7 +224,7 @@ class Prism(Deviating, Detector):
         if self._modes:
             own = in_units_of_mode(self._modes[0], own, few)
         elif self._plan is not None:
-            self._transitions = Transitions(self._plan.switches.astype(np.float64))
+            self._transitions = Transitions(self._plan.switches.astype(np.float64), self._plan.times)
             own = self._transitions.fit(list(self._views.values()), scenes, few, own)
         self.levels_ = np.array([level_of(view, one) for view, one in zip(self._views.values(), own, strict=True)])
         self.ordinary_ = np.array([one.mean(axis=0) if len(one) else np.zeros(channels) for one in own])

@@ -22,6 +22,7 @@ import numpy as np
 
 from tisat.detectors.base import Array
 from tisat.detectors.prism import VIEWS
+from tisat.detectors.prism.schedule import scheduled
 from tisat.detectors.prism.switches import DAY, MOST_SWITCHES, any_tells_mode, calendar_of, switching
 from tisat.detectors.prism.transitions import EDGES, units_of
 from tisat.detectors.prism.trees import Forest, boost
@@ -88,6 +89,7 @@ class Plan:
     calendar: bool
     trees: Flags  # (2, C) which targets are worth trees
     worse: Array  # (2, C) how much larger errors are on rows that the model has not seen
+    times: Array  # slots of the week at which the series jumps
     modes: bool = True  # whether the mode views are taken; otherwise only switches are known
 
 
@@ -287,14 +289,15 @@ def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -
     switches = switching(parts)
     times = np.concatenate(clocks)
     calendar = not np.isnan(times).any() and times[-1] - times[0] >= 2 * DAY
+    jumps = scheduled(parts, clocks)
+    plan = Plan(switches, calendar, np.ones((2, channels), dtype=np.bool_), np.ones((2, channels)), jumps)
     if channels < 2 or not any_tells_mode(parts, switches):
-        return None
+        return replace(plan, switches=switches[:0], modes=False) if len(jumps) else None
     scenes = [
         Scene(part, np.arange(first, len(part)), np.zeros((max(len(part) - first, 0), 0)), clock)
         for part, clock in zip(parts, clocks, strict=True)
     ]
     few = thinned(scenes, LEARNED_FROM)
-    plan = Plan(switches, calendar, np.ones((2, channels), dtype=np.bool_), np.ones((2, channels)))
     ratios, worse = np.ones((2, 2, channels))
     for view in (Mode(plan), ModeActivity(plan)):
         inputs = np.concatenate([view.inputs(scene) for scene in few])
@@ -307,7 +310,7 @@ def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -
         if view.of == 0 and not (len(tested) and np.log(ratios[0, tested]).mean() < np.log(HELPS)):
             return replace(plan, modes=False)
     clearest = np.sort(ratios, axis=None)[min(MOST_TREES, ratios.size) - 1]
-    return Plan(switches, calendar, (ratios < USED) & (ratios <= clearest), worse)
+    return replace(plan, trees=(ratios < USED) & (ratios <= clearest), worse=worse)
 
 
 def _some(channels: Integers, most: int) -> Integers:

@@ -19,6 +19,7 @@ from tisat.detectors.prism.line import line_forecasts
 from tisat.detectors.prism.modes import LEAST_STEP, summaries
 from tisat.detectors.prism.relations import FILTERS, filtered
 from tisat.detectors.prism.rhythm import echo_distances, make_echoes
+from tisat.detectors.prism.schedule import SLOT
 from tisat.detectors.prism.switches import DAY, WEEKDAYS
 from tisat.detectors.prism.transitions import EDGES
 from tisat.detectors.prism.trees import walk
@@ -35,6 +36,7 @@ STEPS, LAGS, WINDOW, LIVELY = rhythm.ROWS, rhythm.LAGS, neighbour.ROWS, activity
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
 NOTHING = np.zeros((0, 0, 0), dtype=np.bool_)
 NO_SWITCHES, NO_UNITS, NO_ERRORS = np.zeros(0, dtype=np.int64), np.zeros((0, 0, 0)), np.zeros((0, 0))
+NO_TIMES = np.zeros(0, dtype=np.bool_)
 WITH_MODES = np.append(OTHERS, [len(VIEWS), len(VIEWS) + 1])  # the views that know which channel it is
 
 
@@ -93,10 +95,16 @@ def _cell_of(age: float, edges: Array) -> int:  # pragma: no cover - compiled
 
 
 @compiled()
-def _cell(rows: Array, switches: Integers, edges: Array) -> int:  # pragma: no cover - compiled
+def _cell(
+    rows: Array, window: Array, switches: Integers, scheduled: Flags, edges: Array
+) -> int:  # pragma: no cover - compiled
     """How long ago the last switch was: :meth:`tisat.detectors.prism.transitions.Transitions.cells` of the last row."""
-    age = 0
+    age, channels = 0, rows.shape[1]
     while age < edges[-1] and age + 1 < len(rows):
+        if len(scheduled):
+            clock = window[len(rows) - 1 - age, channels]
+            if clock == clock and scheduled[int((clock + 3 * DAY) % (WEEKDAYS * DAY) // SLOT)]:
+                return _cell_of(age, edges)
         for c in switches:
             if rows[len(rows) - 1 - age, c] != rows[len(rows) - 2 - age, c]:
                 return _cell_of(age, edges)
@@ -189,7 +197,8 @@ def look_at_windows(
     filters: Array,  # (3, 59)
     others: Integers,
     switches: Integers,  # channels; empty where none switches
-    units: Array,  # (cells, V, C); empty where none switches
+    scheduled: Flags,  # of each slot of a week: whether the series jumps; empty where it does in none
+    units: Array,  # (cells, V, C); empty where there is neither
     ordinary: Array,  # (V, C)
     levels: Array,  # (V, 2)
     exponents: Array,  # (V,)
@@ -265,7 +274,7 @@ def look_at_windows(
             signed[c] = (inputs[0, 0, c] - room[0, c] - constant[c] - related[c]) / related_spread[c]
             parts[0, RELATIONS, c] = signed[c] ** 2
             beside[0, c] = signed[c] * related_spread[c]
-        now = units[_cell(rows, switches, edges)] if len(switches) else calm
+        now = units[_cell(rows, windows[i], switches, scheduled, edges)] if len(units) else calm
         _finish(
             parts, now, signed, patterns, errors, beside, lively, rows[length - 1 :], switches, ordinary, levels, exponents,
             others, RELATIONS, unknown, room, points[i : i + 1],
@@ -386,9 +395,11 @@ def _learned(prism: Prism) -> tuple[object, ...]:
         switches = modes[0].switches.astype(np.int64)
         return (*both, modes[0].calendar, modes[0].holidays, *stacked, forests, WITH_MODES, switches, modes[0].units)
     switched = prism._transitions
-    switches, units = (NO_SWITCHES, NO_UNITS) if switched is None else (switched.channels, switched.units)
+    cells: tuple[AnyArray, ...] = (NO_SWITCHES, NO_TIMES, NO_UNITS)
+    if switched is not None:
+        cells = (switched.channels, switched.scheduled if len(switched.times) else NO_TIMES, switched.units)
     return (
         *both, joint["precision"], joint["shapes"], heads_of(joint["shapes"]), near["centre"], near["basis"],
         np.ascontiguousarray(near["basis"].T), near["stored"], heads_of(near["stored"]), related["weights"], FILTERS,
-        OTHERS, switches, units,
+        OTHERS, *cells,
     )  # fmt: skip

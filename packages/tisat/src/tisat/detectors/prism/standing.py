@@ -14,6 +14,7 @@ import numpy as np
 from tisat.alarms.ongoing import MEAN
 from tisat.detectors.base import Array
 from tisat.detectors.prism.blame import blamed, fault_patterns
+from tisat.detectors.prism.schedule import in_words
 from tisat.detectors.prism.transitions import Transitions
 from tisat.detectors.prism.view import View
 from tisat.utils.types import Flags
@@ -55,7 +56,7 @@ class Deviating:
     span_: Array  # (C,) half the training range
     _views: dict[str, View]
     _fault_patterns: Array | None = None
-    _transitions: Transitions | None  # where a channel switches and there are no mode views
+    _transitions: Transitions | None  # where a channel or the clock switches and there are no mode views
 
     @property
     def _standing(self) -> View:
@@ -94,9 +95,16 @@ class Deviating:
         return "mode" in self._views
 
     @property
+    def scheduled_times(self) -> str:
+        """The times of the week at which jumps are known to recur, in words; empty where there are none."""
+        return "" if self._transitions is None else in_words(self._transitions.times)
+
+    @property
     def knows_calendar(self) -> bool:
-        """Whether the mode views were fitted with the time of day and the day of the week."""
-        return "mode" in self._views and bool(self._views["mode"].arrays()["calendar"][0])
+        """Whether the time of day and the day of the week count."""
+        return bool(self.scheduled_times) or (
+            "mode" in self._views and bool(self._views["mode"].arrays()["calendar"][0])
+        )
 
     def _highest_of(self, parts: Sequence[Sequence[Array]]) -> list[Array]:
         """The highest mean deviations ``(C,)`` of each part, from points with deviations beside them."""

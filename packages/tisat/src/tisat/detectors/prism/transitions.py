@@ -1,4 +1,7 @@
-"""How long ago a switch was, and how much louder the views are then: what training has seen dozens of times is normal."""
+"""How long ago a switch was, and how much louder the views are then: what training has seen dozens of times is normal.
+
+A switch is that of a channel, or a time of the week at which jumps recur (:mod:`tisat.detectors.prism.schedule`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 
 from tisat.detectors.base import Array
 from tisat.detectors.prism import VIEWS
+from tisat.detectors.prism.schedule import SLOTS, slots_of, table_of
 from tisat.detectors.prism.switches import MOST_SWITCHES
 from tisat.detectors.prism.view import Scene, View
 from tisat.errors import ArtefactError
@@ -20,7 +24,16 @@ NAME = "transitions"  # in files
 
 
 def units_of(contributions: Array, cells: Integers) -> Array:
-    """By how much contributions ``(n, V, C)`` are larger in each cell than in calm rows: ``(cells, V, C)``, at least 1."""
+    """By how much contributions ``(n, V, C)`` are larger in each cell than in calm rows: ``(cells, V, C)``, at least 1.
+
+    First each channel, then what is left of their mean: at a switch many channels are loud in the same row.
+    """
+    units = _louder(contributions, cells)
+    together = (contributions / units[cells]).mean(axis=2, keepdims=True)
+    return np.asarray(units * _louder(together, cells))
+
+
+def _louder(contributions: Array, cells: Integers) -> Array:
     levels = np.zeros((len(EDGES) + 1, *contributions.shape[1:]))
     calm = levels[0]
     for cell in range(len(levels)):
@@ -36,8 +49,10 @@ def units_of(contributions: Array, cells: Integers) -> Array:
 class Transitions:
     """The views in units of how loud they usually are so many rows after a switch, where mode views are not taken."""
 
-    def __init__(self, switches: Array, units: Array | None = None) -> None:
+    def __init__(self, switches: Array, times: Array, units: Array | None = None) -> None:
         self.switches = switches  # (K,) channels
+        self.times = times  # slots of the week at which the series jumps
+        self.scheduled = table_of(times)
         self.channels: Integers = switches.astype(np.int64)
         self.units = np.ones((len(EDGES) + 1, len(VIEWS), 0)) if units is None else units  # (cells, V, C)
 
@@ -45,6 +60,8 @@ class Transitions:
         """The cell ``(n,)`` of each row of a scene: how long ago the last switch was."""
         positions = scene.rows[:, self.channels]
         moved = np.append(False, (positions[1:] != positions[:-1]).any(axis=1))
+        if len(self.times) and scene.clock is not None:
+            moved |= self.scheduled[slots_of(scene.clock)]
         last = np.maximum.accumulate(np.where(moved, np.arange(len(moved)), -len(moved) - int(EDGES[-1])))
         return np.asarray(np.digitize(np.minimum(scene.at - last[scene.at], EDGES[-1]), EDGES))
 
@@ -75,7 +92,7 @@ class Transitions:
 
     def arrays(self) -> Arrays:
         """What was learned."""
-        return {f"{NAME}.switches": self.switches, f"{NAME}.units": self.units}
+        return {f"{NAME}.switches": self.switches, f"{NAME}.times": self.times, f"{NAME}.units": self.units}
 
     @classmethod
     def restored(cls, tensors: Mapping[str, AnyArray], n_channels: int) -> Transitions | None:
@@ -83,14 +100,23 @@ class Transitions:
         if f"{NAME}.switches" not in tensors:
             return None
         switches, units = (np.asarray(tensors[f"{NAME}.{name}"]) for name in ("switches", "units"))
+        times = np.asarray(tensors.get(f"{NAME}.times", np.zeros(0)))  # older files have none
         good = (
-            switches.dtype == units.dtype == np.float64
-            and switches.ndim == 1
-            and 0 < len(switches) <= MOST_SWITCHES
-            and bool(((switches >= 0) & (switches < n_channels) & (switches == np.floor(switches))).all())
+            switches.dtype == times.dtype == units.dtype == np.float64
+            and switches.ndim == times.ndim == 1
+            and len(switches) <= MOST_SWITCHES
+            and len(switches) + len(times) > 0
+            and _are_places(switches, n_channels)
+            and _are_places(times, SLOTS)
             and units.shape == (len(EDGES) + 1, len(VIEWS), n_channels)
             and bool(np.isfinite(units).all() and (units >= 1).all())
         )
         if not good:
-            raise ArtefactError("The switches of a model file must be channels with units of at least 1. They are not.")
-        return cls(switches, units)
+            raise ArtefactError(
+                "The switches of a model file must be channels and times of the week with units of at least 1. They are not."
+            )
+        return cls(switches, times, units)
+
+
+def _are_places(values: Array, count: int) -> bool:
+    return bool(((values >= 0) & (values < count) & (values == np.floor(values))).all())

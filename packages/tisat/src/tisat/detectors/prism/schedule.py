@@ -1,0 +1,106 @@
+"""Times of the week at which the series jumps again and again, as at a nightly job: switches that the clock tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tisat.detectors.base import Array
+from tisat.detectors.prism.switches import DAY, WEEKDAYS
+from tisat.utils.types import Flags, Integers
+
+SLOT = 900.0  # seconds
+SLOTS = int(WEEKDAYS * DAY / SLOT)  # of a week
+PER_DAY = int(DAY / SLOT)
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+SHARP = 12.0  # times the 90th percentile of squared steps, from which on a step is a jump
+DAILY, SURE, FEWEST_DAYS = 0.6, 5.0, 7  # share of days, in standard errors above the share at any time
+FEWEST_WEEKS = 3  # all of which have a weekly jump
+OWN = 0.1  # share of cycles in which a slot itself has a jump, and not a slot beside it
+
+
+def slots_of(clock: Array) -> Integers:
+    """The quarter of an hour of the week of local times in seconds since 1970; a week begins on Monday; -1: unknown."""
+    known = ~np.isnan(clock)
+    return np.where(known, ((np.where(known, clock, 0.0) + 3 * DAY) % (WEEKDAYS * DAY)) // SLOT, -1).astype(np.int64)
+
+
+def table_of(times: Array) -> Flags:
+    """For each slot of a week, and at last for an unknown time, whether it is among the ``times``."""
+    table = np.zeros(SLOTS + 1, dtype=np.bool_)
+    table[times.astype(np.int64)] = True
+    return table
+
+
+def scheduled(parts: Sequence[Array], clocks: Sequence[Array]) -> Array:
+    """The slots of a week ``(S,)`` in which some channel jumps on most days, or in every week; empty without a clock.
+
+    Parameters
+    ----------
+    parts : sequence of arrays of shape (T_i, C)
+        Rows without missing values.
+    clocks : sequence of arrays of shape (T_i,)
+        Local time in seconds since 1970, NaN where unknown.
+    """
+    squares = [np.diff(part, axis=0) ** 2 for part in parts]
+    times = np.concatenate([clock[1:] for clock in clocks])
+    if not len(times) or np.isnan(times).any():
+        return np.zeros(0)
+    steps = np.concatenate(squares)
+    usual = np.quantile(steps, 0.9, axis=0)
+    jumps = ((steps > SHARP * usual) & (usual > 0)).any(axis=1)
+    first = np.floor(times.min() / DAY)
+    days = int(np.floor(times.max() / DAY) - first) + 1
+    place = (times // SLOT - first * PER_DAY).astype(np.int64)
+    seen, loud = np.zeros((2, days * PER_DAY), dtype=np.bool_)
+    seen[place] = True
+    loud[place[jumps]] = True
+    beside = loud.copy()
+    beside[1:] |= loud[:-1]
+    beside[:-1] |= loud[1:]
+    daily = _recurring(*(one.reshape(days, PER_DAY) for one in (seen, loud, beside)), least=DAILY, cycles=FEWEST_DAYS)
+    start = int((first + 3) % WEEKDAYS) * PER_DAY
+    found = np.tile(daily, WEEKDAYS)
+    rest = ~np.tile(daily, days)
+    whole = -(-(start + len(seen)) // SLOTS) * SLOTS
+    weeks = (np.zeros(whole, dtype=np.bool_) for _ in range(3))
+    laid = []
+    for one, week in zip((seen, loud & rest, beside & rest), weeks, strict=True):
+        week[start : start + len(one)] = one
+        laid.append(week.reshape(-1, SLOTS))
+    found |= _recurring(*laid, least=1.0, cycles=FEWEST_WEEKS)
+    return np.flatnonzero(found).astype(np.float64)
+
+
+def _recurring(seen: Flags, loud: Flags, beside: Flags, *, least: float, cycles: int) -> Flags:
+    """In which columns of cycles ``(n, slots)`` jumps recur, far more often than in any column."""
+    counted = seen.sum(axis=0)
+    share, own = ((one.sum(axis=0) / np.maximum(counted, 1)) for one in (beside, loud))
+    usual = min(max(float(np.median(share)), 0.01), 0.99)
+    sure = (share - usual) / np.sqrt(usual * (1 - usual) / np.maximum(counted, 1))
+    return np.asarray((counted >= cycles) & (share >= least) & (own >= OWN) & (sure >= SURE))
+
+
+def in_words(times: Array) -> str:
+    """Slots of a week as a person would say them.
+
+    Examples
+    --------
+    >>> in_words(np.array([8.0 + 96 * day for day in range(7)] + [9.0 + 96 * day for day in range(7)]))
+    'daily 02:00 to 02:30'
+    >>> in_words(np.array([6 * 96 + 20.0, 40.0]))
+    'Monday 10:00 to 10:15, Sunday 05:00 to 05:15'
+    """
+    table = table_of(times)[:SLOTS].reshape(WEEKDAYS, PER_DAY)
+    daily: Flags = np.asarray(table.all(axis=0))
+    said = [f"daily {stretch}" for stretch in _stretches(daily)]
+    for name, day in zip(DAYS, table & ~daily, strict=True):
+        said += [f"{name} {stretch}" for stretch in _stretches(day)]
+    return ", ".join(said)
+
+
+def _stretches(day: Flags) -> list[str]:
+    """Runs of slots of a day, as clock times."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], day, [False]]).astype(np.int8)))
+    return [" to ".join(f"{slot // 4:02d}:{slot % 4 * 15:02d}" for slot in run) for run in edges.reshape(-1, 2)]
