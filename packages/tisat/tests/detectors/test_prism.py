@@ -317,7 +317,7 @@ def test_windows_are_answered_as_series_are_and_alike_alone_and_together(switchi
     if switching:
         rows[:, 2] = (np.arange(1500) // 130) % 2
     detector = Prism(lags=20).fit(rows)
-    assert (detector._transitions is not None) == switching
+    assert (detector._units.transitions is not None) == switching
     assert not detector._modes
     rows[700:740, 1] += 3.0
     rows[900:, 3] = 2.5

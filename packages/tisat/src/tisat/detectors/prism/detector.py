@@ -54,7 +54,7 @@ from tisat.detectors.prism.restoring import check_parts, restored_forecaster, re
 from tisat.detectors.prism.standing import Deviating
 from tisat.detectors.prism.switches import days_of
 from tisat.detectors.prism.touched import touched
-from tisat.detectors.prism.transitions import Transitions
+from tisat.detectors.prism.units import Units
 from tisat.detectors.prism.view import View, blocks_of, level_of, moments, thinned
 from tisat.persistence.estimator import document_of
 from tisat.utils.parameters import integer, learned, real, value
@@ -220,12 +220,11 @@ class Prism(Deviating, Detector):
         few = thinned(scenes, LEVELS_FROM)
         heard = self._heard
         own = [view.own(few) if name in heard else np.zeros((1, channels)) for name, view in self._views.items()]
-        self._transitions = None
+        self._units = Units()
         if self._modes:
             own = in_units_of_mode(self._modes[0], own, few)
-        elif self._plan is not None:
-            self._transitions = Transitions(self._plan.switches.astype(np.float64), self._plan.times)
-            own = self._transitions.fit(list(self._views.values()), scenes, few, own)
+        else:
+            own = self._units.fit(list(self._views.values()), scenes, few, own, self._plan)
         self.levels_ = np.array([level_of(view, one) for view, one in zip(self._views.values(), own, strict=True)])
         self.ordinary_ = np.array([one.mean(axis=0) if len(one) else np.zeros(channels) for one in own])
         self.exponents_ = np.ones(len(self._views))
@@ -298,8 +297,7 @@ class Prism(Deviating, Detector):
             parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
         if modes:
             parts[:, : len(VIEWS)] /= modes[0].units[cells]
-        elif self._transitions is not None:
-            parts /= self._transitions.units[self._transitions.cells(scene)]
+        self._units.divide(parts, scene)
         self._blame(parts[:, aside], signed[self._standing.name], unknown[:, aside] if missing is not None else None)
         points = np.empty((n, len(views) + 3 * channels + 1))
         fuse(
@@ -381,7 +379,7 @@ class Prism(Deviating, Detector):
         if self.forecaster_ is not None:
             plain["forecaster"], arrays = document_of(self.forecaster_)
             tensors.update({f"forecaster.{name}": array for name, array in arrays.items()})
-        tensors.update({} if self._transitions is None else self._transitions.arrays())
+        tensors.update(self._units.arrays())
         for name, view in self._views.items():
             tensors.update({f"{name}.{attribute}": array for attribute, array in view.arrays().items()})
         return plain, tensors
@@ -392,7 +390,7 @@ class Prism(Deviating, Detector):
         self.forecaster_ = restored_forecaster(self.forecaster, document, tensors, rest["channels_"])
         super()._restore(rest, {name: array for name, array in tensors.items() if "." not in name})
         self._take_views(restored_views(tensors, self.n_channels_))
-        self._transitions = Transitions.restored(tensors, self.n_channels_)
+        self._units = Units.restored(tensors, self.n_channels_)
         check_parts(self, self._views)
 
     @classmethod

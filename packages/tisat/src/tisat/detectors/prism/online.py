@@ -15,13 +15,13 @@ from tisat.detectors.base import Array
 from tisat.detectors.prism import VIEWS, activity, neighbour, rhythm
 from tisat.detectors.prism.activity import mean_squares
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, fuse
+from tisat.detectors.prism.hours import multiply
 from tisat.detectors.prism.line import line_forecasts
 from tisat.detectors.prism.modes import LEAST_STEP, summaries
 from tisat.detectors.prism.relations import FILTERS, filtered
 from tisat.detectors.prism.rhythm import echo_distances, make_echoes
-from tisat.detectors.prism.schedule import SLOT
 from tisat.detectors.prism.switches import DAY, WEEKDAYS
-from tisat.detectors.prism.transitions import EDGES
+from tisat.detectors.prism.transitions import EDGES, cell_of, cell_of_window
 from tisat.detectors.prism.trees import walk
 from tisat.utils.compiled import compiled
 from tisat.utils.neighbors import closest, heads_of
@@ -84,32 +84,6 @@ def _give_to_faulty(part: Array, signed: Array, patterns: Array, room: Array) ->
     for c in range(len(part)):
         part[c] = (deviations[c] - strength * patterns[c, best]) ** 2
     part[best] += strength**2
-
-
-@compiled()
-def _cell_of(age: float, edges: Array) -> int:  # pragma: no cover - compiled
-    cell = 0
-    while cell < len(edges) and edges[cell] <= age:
-        cell += 1
-    return cell
-
-
-@compiled()
-def _cell(
-    rows: Array, window: Array, switches: Integers, scheduled: Flags, edges: Array
-) -> int:  # pragma: no cover - compiled
-    """How long ago the last switch was: :meth:`tisat.detectors.prism.transitions.Transitions.cells` of the last row."""
-    age, channels = 0, rows.shape[1]
-    while age < edges[-1] and age + 1 < len(rows):
-        if len(scheduled):
-            clock = window[len(rows) - 1 - age, channels]
-            if clock == clock and scheduled[int((clock + 3 * DAY) % (WEEKDAYS * DAY) // SLOT)]:
-                return _cell_of(age, edges)
-        for c in switches:
-            if rows[len(rows) - 1 - age, c] != rows[len(rows) - 2 - age, c]:
-                return _cell_of(age, edges)
-        age += 1
-    return len(edges)
 
 
 @compiled()
@@ -199,6 +173,7 @@ def look_at_windows(
     switches: Integers,  # channels; empty where none switches
     scheduled: Flags,  # of each slot of a week: whether the series jumps; empty where it does in none
     units: Array,  # (cells, V, C); empty where there is neither
+    hours: Array,  # (25, V, C): units of each hour; empty where hours are alike
     ordinary: Array,  # (V, C)
     levels: Array,  # (V, 2)
     exponents: Array,  # (V,)
@@ -215,7 +190,7 @@ def look_at_windows(
     inputs, codes, difference = np.empty((1, len(filters), channels)), np.empty(stored.shape[1]), np.empty(len(centre))
     room, parts, form = np.empty((2, channels)), np.empty((1, views, channels)), np.empty(shapes.shape[1])
     errors, beside, lively = np.empty((1, channels)), np.empty((1, channels)), np.empty((1, channels))
-    signed, calm = np.empty(channels), np.empty((0, channels))
+    signed, now = np.empty(channels), np.empty((views if len(units) or len(hours) else 0, channels))
     mean, still, constant, related, related_spread = vectors[5], vectors[6], vectors[9], vectors[10], vectors[11]
     spare = _spare(channels)
     for i in range(n):
@@ -274,7 +249,14 @@ def look_at_windows(
             signed[c] = (inputs[0, 0, c] - room[0, c] - constant[c] - related[c]) / related_spread[c]
             parts[0, RELATIONS, c] = signed[c] ** 2
             beside[0, c] = signed[c] * related_spread[c]
-        now = units[_cell(rows, windows[i], switches, scheduled, edges)] if len(units) else calm
+        for v in range(len(now)):
+            for c in range(channels):
+                now[v, c] = 1.0
+        if len(hours):
+            clock = windows[i, length - 1, channels]
+            multiply(now, hours[int(clock % DAY // 3600.0) if clock == clock else len(hours) - 1])
+        if len(units):
+            multiply(now, units[cell_of_window(rows, windows[i], switches, scheduled, edges)])
         _finish(
             parts, now, signed, patterns, errors, beside, lively, rows[length - 1 :], switches, ordinary, levels, exponents,
             others, RELATIONS, unknown, room, points[i : i + 1],
@@ -331,7 +313,7 @@ def look_at_modes(
             for holiday in holidays:
                 weekday = 6.0 if holiday == day else weekday
         inputs[0, -2], inputs[0, -1] = minute, weekday
-        cell = _cell_of(inputs[0, -3], edges)
+        cell = cell_of(inputs[0, -3], edges)
         for k in range(len(weights)):
             _clear(room[0])
             _clear(expected[0])
@@ -394,12 +376,12 @@ def _learned(prism: Prism) -> tuple[object, ...]:
         forests = tuple(view._forest.columns for view in modes)
         switches = modes[0].switches.astype(np.int64)
         return (*both, modes[0].calendar, modes[0].holidays, *stacked, forests, WITH_MODES, switches, modes[0].units)
-    switched = prism._transitions
+    hours, switched = prism._units.hours, prism._units.transitions
     cells: tuple[AnyArray, ...] = (NO_SWITCHES, NO_TIMES, NO_UNITS)
     if switched is not None:
         cells = (switched.channels, switched.scheduled if len(switched.times) else NO_TIMES, switched.units)
     return (
         *both, joint["precision"], joint["shapes"], heads_of(joint["shapes"]), near["centre"], near["basis"],
         np.ascontiguousarray(near["basis"].T), near["stored"], heads_of(near["stored"]), related["weights"], FILTERS,
-        OTHERS, *cells,
+        OTHERS, *cells, NO_UNITS if hours is None else hours.units,
     )  # fmt: skip

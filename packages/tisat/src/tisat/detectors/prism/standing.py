@@ -15,7 +15,7 @@ from tisat.alarms.ongoing import MEAN
 from tisat.detectors.base import Array
 from tisat.detectors.prism.blame import blamed, fault_patterns
 from tisat.detectors.prism.schedule import in_words
-from tisat.detectors.prism.transitions import Transitions
+from tisat.detectors.prism.units import Units
 from tisat.detectors.prism.view import View
 from tisat.utils.types import Flags
 
@@ -56,7 +56,7 @@ class Deviating:
     span_: Array  # (C,) half the training range
     _views: dict[str, View]
     _fault_patterns: Array | None = None
-    _transitions: Transitions | None  # where a channel or the clock switches and there are no mode views
+    _units: Units
 
     @property
     def _standing(self) -> View:
@@ -71,7 +71,8 @@ class Deviating:
     @property
     def switches(self) -> tuple[tuple[int, float], ...]:
         """Channels that switch the operating mode and half their training range, the rarest first."""
-        found = np.zeros(0) if self._transitions is None else self._transitions.switches
+        switched = self._units.transitions
+        found = np.zeros(0) if switched is None else switched.switches
         if "mode" in self._views:
             found = self._views["mode"].arrays()["switches"]
         return tuple((int(c), float(self.span_[int(c)])) for c in found[::-1])
@@ -97,13 +98,15 @@ class Deviating:
     @property
     def scheduled_times(self) -> str:
         """The times of the week at which jumps are known to recur, in words; empty where there are none."""
-        return "" if self._transitions is None else in_words(self._transitions.times)
+        return "" if self._units.transitions is None else in_words(self._units.transitions.times)
 
     @property
     def knows_calendar(self) -> bool:
         """Whether the time of day and the day of the week count."""
-        return bool(self.scheduled_times) or (
-            "mode" in self._views and bool(self._views["mode"].arrays()["calendar"][0])
+        return (
+            bool(self.scheduled_times)
+            or self._units.hours is not None
+            or ("mode" in self._views and bool(self._views["mode"].arrays()["calendar"][0]))
         )
 
     def _highest_of(self, parts: Sequence[Sequence[Array]]) -> list[Array]:

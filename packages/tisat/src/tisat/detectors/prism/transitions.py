@@ -11,11 +11,13 @@ import numpy as np
 
 from tisat.detectors.base import Array
 from tisat.detectors.prism import VIEWS
-from tisat.detectors.prism.schedule import SLOTS, slots_of, table_of
-from tisat.detectors.prism.switches import MOST_SWITCHES
+from tisat.detectors.prism.hours import Hours
+from tisat.detectors.prism.schedule import SLOT, SLOTS, slots_of, table_of
+from tisat.detectors.prism.switches import DAY, MOST_SWITCHES, WEEKDAYS
 from tisat.detectors.prism.view import Scene, View
 from tisat.errors import ArtefactError
-from tisat.utils.types import AnyArray, Arrays, Integers
+from tisat.utils.compiled import compiled
+from tisat.utils.types import AnyArray, Arrays, Flags, Integers
 
 EDGES = np.array([3.0, 8.0, 21.0, 30.0, 60.0])  # rows since the last switch that divide cells; the last cell is calm
 RARE_SHARE = 50  # one in so many rows of a cell makes its level
@@ -46,6 +48,33 @@ def _louder(contributions: Array, cells: Integers) -> Array:
     return np.asarray(np.maximum(levels / np.maximum(calm, 1e-9), 1.0))
 
 
+@compiled()
+def cell_of(age: float, edges: Array) -> int:  # pragma: no cover - compiled
+    """The place of so many rows since a switch among the edges."""
+    cell = 0
+    while cell < len(edges) and edges[cell] <= age:
+        cell += 1
+    return cell
+
+
+@compiled()
+def cell_of_window(
+    rows: Array, window: Array, switches: Integers, scheduled: Flags, edges: Array
+) -> int:  # pragma: no cover - compiled
+    """How long ago the last switch was: :meth:`Transitions.cells` of the last row."""
+    age, channels = 0, rows.shape[1]
+    while age < edges[-1] and age + 1 < len(rows):
+        if len(scheduled):
+            clock = window[len(rows) - 1 - age, channels]
+            if clock == clock and scheduled[int((clock + 3 * DAY) % (WEEKDAYS * DAY) // SLOT)]:
+                return cell_of(age, edges)
+        for c in switches:
+            if rows[len(rows) - 1 - age, c] != rows[len(rows) - 2 - age, c]:
+                return cell_of(age, edges)
+        age += 1
+    return len(edges)
+
+
 class Transitions:
     """The views in units of how loud they usually are so many rows after a switch, where mode views are not taken."""
 
@@ -66,7 +95,12 @@ class Transitions:
         return np.asarray(np.digitize(np.minimum(scene.at - last[scene.at], EDGES[-1]), EDGES))
 
     def fit(
-        self, views: Sequence[View], scenes: Sequence[Scene], few: Sequence[Scene], own: Sequence[Array]
+        self,
+        views: Sequence[View],
+        scenes: Sequence[Scene],
+        few: Sequence[Scene],
+        own: Sequence[Array],
+        hours: Hours | None,
     ) -> list[Array]:
         """Learn from all training rows; the contributions ``own`` of each view at the rows of ``few``, in the units learned."""
         cells = np.concatenate([self.cells(scene) for scene in few])
@@ -82,8 +116,8 @@ class Transitions:
             return out
         after_cells = np.concatenate([self.cells(scene) for scene in after])
         calm = cells == len(EDGES)
-        for v, view in enumerate(views):
-            loud = view.own(after)
+        every = [view.own(after) for view in views]
+        for v, loud in enumerate(every if hours is None else hours.divided(after, every)):
             if len(own[v]) == len(cells) and len(loud) == len(after_cells):
                 both = np.concatenate([own[v][calm], loud])
                 self.units[:, v] = units_of(both[:, None], np.append(cells[calm], after_cells))[:, 0]
