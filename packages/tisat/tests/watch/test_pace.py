@@ -1,4 +1,4 @@
-"""The lengths of a rule where rows are half an hour or more apart, and where somebody has given others."""
+"""The lengths of a rule where rows are minutes or hours apart, and where somebody has given others."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,9 @@ def hourly(n, seed, step=3600):
     )
 
 
-@pytest.mark.parametrize(("step", "lengths"), [(3600, (4, 3)), (1800, (4, 3)), (900, (20, 30)), (60, (20, 30))])
+@pytest.mark.parametrize(
+    ("step", "lengths"), [(3600, (4, 3)), (1800, (4, 3)), (900, (10, 6)), (300, (10, 6)), (60, (20, 30))]
+)
 def test_the_lengths_of_a_rule_are_those_of_its_pace(step, lengths):
     watch = Watch("mahalanobis", budget="1/100 rows").fit(hourly(600, 0, step))
     assert (watch.rule.length, watch.rule.hold) == lengths

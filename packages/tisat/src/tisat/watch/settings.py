@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 S = TypeVar("S")
-SLOW = 1800.0  # seconds between rows from which a rule has lengths for slow rows: ``experiments/hourly_lengths.py``
 
 
 def refuse_unknown(init: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
@@ -51,21 +50,21 @@ def refuse_unknown(init: Callable[Concatenate[S, P], None]) -> Callable[Concaten
 
 
 def at_pace(rule: AlarmRule, given: RuleLike, period: float | None) -> AlarmRule:
-    """Return the rule with the lengths of its pace: where a row is half an hour or more, those of its class for slow rows.
+    """Return the rule with the lengths that its class has for rows so far apart.
 
     Lengths that were ``given`` stay.
 
     Examples
     --------
     >>> from tisat.alarms.rules import ExcessRule
-    >>> at_pace(ExcessRule(), "excess", 3600.0).params()["hold"], at_pace(ExcessRule(), "excess", 60.0).params()["hold"]
-    (3, 30)
+    >>> [at_pace(ExcessRule(), "excess", seconds).params()["hold"] for seconds in (60.0, 300.0, 3600.0)]
+    [30, 6, 3]
     """
-    slow = {} if isinstance(given, AlarmRule) else getattr(rule, "slow", {})
+    paces = () if isinstance(given, AlarmRule) else getattr(rule, "paces", ())
     names = given if isinstance(given, Mapping) else ()
-    free = {name: value for name, value in slow.items() if name not in names}
-    if period is None or period < SLOW:
-        free = {name: rule.options()[name] for name in free}
+    own = {name: rule.options()[name] for _, lengths in paces for name in lengths if name not in names}
+    slow = next((lengths for seconds, lengths in paces if period is not None and period >= seconds), {})
+    free = {name: slow.get(name, value) for name, value in own.items()}
     kept = rule.params()
     return rule if {**kept, **free} == kept else type(rule)(**{**kept, **free})
 

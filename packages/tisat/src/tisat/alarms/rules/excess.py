@@ -147,7 +147,8 @@ class ExcessRule(AlarmRule):
 
     The statistic is the sum over views of ``log(1 + S / unit)``, S the view's evidence over ``length`` rows.
 
-    A :class:`tisat.Watch` whose rows are half an hour or more apart takes ``length`` 4 and ``hold`` 3 unless they are given.
+    A :class:`tisat.Watch` whose rows are five minutes or more apart takes ``length`` 10 and ``hold`` 6, from half an hour on 4 and 3,
+    unless they are given.
 
     Examples
     --------
@@ -182,7 +183,11 @@ class ExcessRule(AlarmRule):
     title = "excess over a moving reference, summed and held"
     controllable = True
     added = ("momentary_window", "gate")
-    slow: ClassVar[Params] = {"length": 4, "hold": 3}  # where a row is half an hour or more, and they are not given
+    # where rows are so many seconds apart or more, and they are not given: experiments/hourly_lengths.py, nightly_jobs.py
+    paces: ClassVar[tuple[tuple[float, Params], ...]] = (
+        (1800.0, {"length": 4, "hold": 3}),
+        (270.0, {"length": 10, "hold": 6}),
+    )
 
     level_: Array = learned()  # (V,)
     centre_: Array = learned()  # (V,)
