@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tisat.alarms.alarms import Alarm
-from tisat.alarms.ongoing import MEAN, SETTLED, Ongoing, rearm_rows
+from tisat.alarms.ongoing import SETTLED, Ongoing, rearm_rows
+from tisat.alarms.present_mode import MEAN
 from tisat.errors import ArtefactError, ParameterError
 from tisat.series import Series
 from tisat.watch.monitor import Monitor

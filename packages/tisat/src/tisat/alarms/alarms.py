@@ -338,7 +338,7 @@ def alarms_of(
         Rows scored and not scored; counted from the scores unless given.
     silences : tuple of Silence
     states : callable, optional
-        The alarms with their states; see :func:`tisat.alarms.ongoing.with_states`. Unless given they are raised or cleared.
+        The alarms with their states; see :func:`tisat.alarms.series_states.with_states`. Unless given they are raised or cleared.
     """
     scores, evidence, trace = traced.scores, traced.evidence, traced.trace
     valid = ~np.isnan(scores)

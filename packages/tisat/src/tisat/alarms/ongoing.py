@@ -13,19 +13,22 @@ channels they name; it raises nothing and enters no statistic.
   that none of those names. At its end: all its different channels;
 * **cleared**: it fell, and nothing is known of its channels: the detector has no such state.
 
-Rows of which nothing is known (a gap, warm-up, a channel without data) change nothing: what was different stays so.
+Rows of which nothing is known (a gap, warm-up, a channel without data) change nothing: what was different stays so. Each
+operating mode in which they were different is looked at by itself: a heater that is too hot is not back because the plant
+stands still. A mode that does not come for 5,000 rows counts no more.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tisat.errors import ParameterError
+from tisat.alarms.present_mode import MEAN, STEADY, PresentMode, Switch
+from tisat.errors import ArtefactError, ParameterError
 from tisat.io.durations import nanoseconds_of
 from tisat.utils.stage import Folded, State
 from tisat.utils.types import Array, Flags, Integers
@@ -33,8 +36,9 @@ from tisat.utils.types import Array, Flags, Integers
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarm, Alarms
 
-MEAN = 40  # rows over which a deviation is averaged
 MARGIN = 1.25  # times the largest normal mean deviation
+ELSEWHERE = 5000  # rows without a mode in which a channel was different, after which an alarm is back
+MOST_MODES = 16  # that are remembered of an alarm
 SETTLED = 20  # rows without a difference after which an alarm is back
 REARM = "a duration such as '6h', '500 rows', or 0"
 STATES = ("raised", "ongoing", "back", "new normal", "merged", "cleared")
@@ -95,6 +99,15 @@ def rearm_rows(rearm: object, period: float | None) -> int | None:
 
 
 @dataclass
+class InMode:
+    """What is known of an alarm in one operating mode."""
+
+    positions: Array  # (K,) of the channels that switch
+    different: Flags  # (C,) as last known
+    calm: int = 0  # rows since a channel it names was different
+
+
+@dataclass
 class Followed:
     """An alarm that is on or ongoing."""
 
@@ -103,6 +116,8 @@ class Followed:
     calm: int = 0  # rows since a channel it names was different
     named: tuple[Alarm, Integers] | None = None  # its channels, and of which alarm: found once, not at every row
     accepted: bool = False  # while it was on: its level at its end is normal
+    modes: list[InMode] = field(default_factory=list)  # in which a channel was different
+    elsewhere: int = 0  # rows since the last one in a mode in which it still is
 
 
 class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
@@ -115,9 +130,18 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
     channels : sequence of str
     rearm : int, optional
         Rows after which an ongoing alarm is taken for the new normal; 0: alarms are never ongoing.
+    switches : sequence of (int, float)
+        Channels that switch the operating mode; see :class:`PresentMode`.
     """
 
-    def __init__(self, limits: Array | None, channels: Sequence[str], *, rearm: int | None = None) -> None:
+    def __init__(
+        self,
+        limits: Array | None,
+        channels: Sequence[str],
+        *,
+        rearm: int | None = None,
+        switches: Sequence[Switch] = (),
+    ) -> None:
         has_limits = limits is not None and bool((limits > 0).any())
         self.known = has_limits and rearm != 0
         self._names = tuple(channels)
@@ -128,6 +152,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         self._rearm = rearm
         self.recent = np.full((MEAN, count), np.nan)  # the last deviations, newest last
         self.accepted = np.full(count, np.nan)  # mean deviations that were accepted as normal
+        self.mode = PresentMode(switches)
         self.on: Followed | None = None
         self.ongoing: list[Followed] = []
 
@@ -154,9 +179,11 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
                 self.recent[:-1] = self.recent[1:]
                 self.recent[-1] = np.nan
 
-    def follow(self, deviations: Array | None, known: Flags) -> None:
-        """Take in the deviations ``(T, C)`` of rows, those that are ``known``, while no alarm is on or ongoing."""
+    def follow(self, deviations: Array | None, known: Flags, values: Array) -> None:
+        """Take in the deviations ``(T, C)`` of rows, those that are ``known``, and values, while no alarm is on or ongoing."""
         if self.known:
+            for row in values[-STEADY - 1 :]:  # no earlier one matters
+                self.mode.step(row)
             last = slice(max(len(known) - MEAN, 0), None)
             few = np.full((len(known[last]), self.recent.shape[1]), np.nan)
             if deviations is not None:
@@ -164,13 +191,16 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
             self.recent[: MEAN - len(few)] = self.recent[len(few) :].copy()
             self.recent[MEAN - len(few) :] = few
 
-    def step(self, deviations: Array | None, /, *, row: int = 0, stamp: Stamp = None) -> tuple[Alarm, ...]:
-        """Take in the deviations ``(C,)`` of a row, None where unknown.
+    def step(
+        self, deviations: Array | None, /, *, row: int = 0, stamp: Stamp = None, values: Array | None = None
+    ) -> tuple[Alarm, ...]:
+        """Take in the deviations and values ``(C,)`` of a row, None where unknown.
 
         The alarms that were ongoing and are not any more.
         """
         if not self.known:
             return ()
+        self.mode.step(values)
         self.recent[:-1] = self.recent[1:]
         self.recent[-1] = np.nan if deviations is None else deviations
         if self.on is None and not self.ongoing:
@@ -183,16 +213,12 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         different = outside & ~(np.abs(mean - self.accepted) <= self._limits)
         ended = []
         for episode in self.ongoing if self.on is None else [*self.ongoing, self.on]:
-            np.copyto(episode.different, different, where=valid)
-            if episode is self.on:
-                continue
             if episode.named is None or episode.named[0] is not episode.alarm:
                 episode.named = episode.alarm, self._named(episode.alarm)
             channel_names = episode.named[1]
-            if np.logical_or.reduce(episode.different[channel_names]):
-                episode.calm = 0
-            elif np.logical_or.reduce(valid[channel_names]):
-                episode.calm += 1
+            self._compare(episode, channel_names, different, valid)
+            if episode is self.on:
+                continue
             state = ""
             if episode.calm >= SETTLED:
                 state = "new normal" if outside[channel_names][valid[channel_names]].any() else "back"
@@ -204,6 +230,27 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
                 ended.append(episode)
         self.ongoing = [episode for episode in self.ongoing if episode.alarm.state == "ongoing"]
         return tuple(episode.alarm for episode in ended)
+
+    def _compare(self, episode: Followed, named: Integers, different: Flags, valid: Flags) -> None:
+        """Take in what is different at a row, in its operating mode once the row is of one alone."""
+        mode = next((one for one in episode.modes if self.mode.is_at(one.positions)), None)
+        if mode is None and self.mode.settled and len(episode.modes) < MOST_MODES and (different & valid)[named].any():
+            mode = InMode(self.mode.positions, np.zeros(len(valid), dtype=np.bool_))
+            episode.modes.append(mode)
+        if not episode.modes:
+            np.copyto(episode.different, different, where=valid)
+            episode.calm = 0 if episode.different[named].any() else episode.calm + int(valid[named].any())
+            return
+        if mode is not None and self.mode.settled:
+            np.copyto(mode.different, different, where=valid)
+            mode.calm = 0 if mode.different[named].any() else mode.calm + int(valid[named].any())
+        still = [one for one in episode.modes if one.different[named].any()]
+        episode.elsewhere = 0 if any(one is mode for one in still) else episode.elsewhere + 1
+        if episode.elsewhere >= ELSEWHERE:
+            for one in still:
+                one.different, one.calm = valid & False, SETTLED
+        episode.different = np.logical_or.reduce([one.different for one in episode.modes])
+        episode.calm = min(one.calm for one in episode.modes)
 
     def clear(self, alarm: Alarm) -> Alarm:
         """The alarm, whose statistic fell at the row just followed, with its state."""
@@ -255,6 +302,8 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         """Whether alarms that are ongoing name all these channels, which are still different."""
         different: set[str] = set()
         for one in self.ongoing:
+            if one.modes and not any(self.mode.is_at(mode.positions) for mode in one.modes):
+                continue  # nothing is known of it in this mode
             places = self._named(one.alarm)
             still = places[one.different[places]]  # none for a few rows: it is ongoing until it was back for SETTLED
             different.update(self._names[c] for c in (still if len(still) else places))
@@ -268,15 +317,25 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
 
     # ------------------------------------------------------------------ persistent state
 
+    @property
+    def _followed(self) -> list[Followed]:
+        return ([self.on] if self.on else []) + self.ongoing
+
     def state(self) -> State:
         """Return everything that continues after a restart."""
-        flags = [one.different for one in ([self.on] if self.on else []) + self.ongoing]
+        flags = [one.different for one in self._followed]
         return {
             "alarm": None if self.on is None else self.on.alarm.to_json(),
             "ongoing": [one.alarm.to_json() for one in self.ongoing],
             "calm": [one.calm for one in self.ongoing],
             "different": [np.flatnonzero(one).tolist() for one in flags],
             "accepted_on": self.on is not None and self.on.accepted,
+            "modes": [
+                [[mode.positions.tolist(), np.flatnonzero(mode.different).tolist(), mode.calm] for mode in one.modes]
+                for one in self._followed
+            ],
+            "elsewhere": [one.elsewhere for one in self._followed],
+            "mode": self.mode.state(),
             "deviations": self.recent.copy(),
             "accepted": self.accepted.copy(),
         }
@@ -298,6 +357,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
             Followed(alarm, np.isin(np.arange(len(self._limits)), places))
             for alarm, places in zip([*([on] if on else []), *alarms], marks, strict=True)
         ]
+        self._restore_modes(state, followed)
         if on is not None:
             self.on = followed.pop(0)
             self.on.accepted = bool(state.get("accepted_on", False))
@@ -305,54 +365,18 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
             one.calm = rows
         self.ongoing = followed
 
-
-def with_states(
-    alarms: Sequence[Alarm],
-    deviations: Array | None,
-    limits: Array | None,
-    *,
-    channels: Sequence[str],
-    rearm: int | None = None,
-    stamp: Callable[[int], Stamp] = lambda row: None,
-) -> tuple[Alarm, ...]:
-    """The alarms of a series, by the row of their raise, with their states: what a monitor gives after its last row.
-
-    Parameters
-    ----------
-    alarms : sequence of Alarm
-    deviations : array of shape (T, C), optional
-        NaN where nothing is known.
-    limits : array of shape (C,), optional
-    channels : sequence of str
-    rearm : int, optional
-    stamp : callable
-        The time of a row.
-    """
-    track = Ongoing(limits, channels, rearm=rearm)
-    states = {one.raised: one if one.cleared is None else replace(one, state="cleared") for one in alarms}
-    if deviations is None or not track.known:
-        return tuple(states.values())
-    raises = iter([*alarms, None])
-    coming, on, row = next(raises), None, 0
-    while row < len(deviations):
-        if on is None and not track.ongoing:
-            if coming is None:
-                break
-            row = coming.raised
-            track.recent[:] = np.nan
-            before = deviations[max(row - MEAN, 0) : row]
-            track.recent[MEAN - len(before) :] = before
-        for ended in track.step(deviations[row], row=row, stamp=stamp(row)):
-            states[ended.raised] = ended
-        if on is not None and on.cleared == row:
-            states[on.raised], on = track.clear(replace(on, state=states[on.raised].state)), None
-        elif on is not None and any(one.at == row for one in on.further):
-            so_far = tuple(one for one in on.further if one.at <= row)
-            state = track.join(replace(on, further=so_far, state=states[on.raised].state)).state
-            states[on.raised] = replace(on, state=state)
-        if coming is not None and coming.raised == row:
-            state = track.begin(replace(coming, further=(), state="raised")).state
-            states[coming.raised] = replace(coming, state=state)
-            coming, on = next(raises), coming
-        row += 1
-    return tuple(states.values())
+    def _restore_modes(self, state: State, followed: Sequence[Followed]) -> None:
+        """Continue with the modes; states of earlier versions have none."""
+        if "modes" not in state:
+            return
+        self.mode.restore(state["mode"])
+        for one, modes, rows in zip(followed, state["modes"], state["elsewhere"], strict=True):
+            one.elsewhere = int(rows)
+            one.modes = [
+                InMode(np.array(positions, dtype=np.float64), np.isin(np.arange(len(self._limits)), places), int(calm))
+                for positions, places, calm in modes
+            ]
+            if any(mode.positions.shape != self.mode.positions.shape for mode in one.modes):
+                raise ArtefactError(
+                    "The modes of an alarm must be positions of the channels that switch. They are not."
+                )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tisat.alarms.explanation import Explanation, Reason, number
+from tisat.alarms.present_mode import Switch
 from tisat.io.durations import spelt
 from tisat.utils.numbers import say_number
 from tisat.utils.stage import Folded, State, Stateful
@@ -19,7 +20,6 @@ from tisat.utils.types import Array, Flags, Integers, JsonMap
 LONG = 3.0  # times as long as usual without a move: stuck
 FEWEST = 10  # rows without a move before a channel is called stuck
 ROWS = 60  # before the raise in which a switch names the operating mode
-Switch = tuple[int, float]  # a channel that switches, and the step that is a switch, in its units
 USUAL = 2.0  # training spreads round the median within which a value is usual
 NOISY = 0.3  # share of the evidence from which a channel beside a noisy one is called so
 OUTSIDE = 3.0  # spreads away from what the others say, from which that is worth a sentence

@@ -114,8 +114,9 @@ class Course(Folded[Judged, "Alarm | None"]):
         self._peak_point = np.full(watch.detector.normal_.shape[1], np.nan)
         self._climb = Climb()
         limits = getattr(watch.detector, "deviation_limits", None)
-        self.states = Ongoing(limits, watch.channels, rearm=watch.rearm_rows)
-        self._recent = RecentRows(getattr(watch.detector, "switches", ()))
+        switches = getattr(watch.detector, "switches", ())
+        self.states = Ongoing(limits, watch.channels, rearm=watch.rearm_rows, switches=switches)
+        self._recent = RecentRows(switches)
         self.ended: tuple[Alarm, ...] = ()  # alarms that were ongoing until the last row
         self._onset = 0  # the present onset estimate, and its time
         self._onset_time: Stamp = None
@@ -138,7 +139,9 @@ class Course(Folded[Judged, "Alarm | None"]):
             self.states.skip(admitted.unconfirmed)
             self._recent.run([None] * min(admitted.unconfirmed, len(self._recent.rows)))
         self._recent.step(admitted.filled)
-        self.ended = self.states.step(deviations if row_checked else None, row=admitted.row, stamp=admitted.stamp)
+        self.ended = self.states.step(
+            deviations if row_checked else None, row=admitted.row, stamp=admitted.stamp, values=admitted.filled
+        )
         self._still.step(admitted.filled if row_checked else None)
         self._trace_onset(row)
         if before is None:
@@ -226,7 +229,7 @@ class Course(Folded[Judged, "Alarm | None"]):
         known, onset, now = rows.known[here], rows.trace.onset[here], rows.first + np.arange(start, stop)
         self.ended = ()
         self._recent.follow(rows.values[here])
-        self.states.follow(None if rows.deviations is None else rows.deviations[here], known)
+        self.states.follow(None if rows.deviations is None else rows.deviations[here], known, rows.values[here])
         self._still.follow(rows.values[here], known)
         begins = np.flatnonzero((onset == now) | (np.diff(onset, prepend=self._onset) != 0))
         if len(begins):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tisat.alarms.alarms import Alarm, Alarms, Tally, alarms_of
-from tisat.alarms.ongoing import with_states
 from tisat.alarms.patterns import demoted
 from tisat.alarms.sentences import ROWS, mode_of
+from tisat.alarms.series_states import with_states
 from tisat.errors import SeriesError, SeriesWarning
 from tisat.gap_filling import silences, take_in
 from tisat.io.local_time import local_seconds
@@ -91,7 +91,10 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
     def states(found: Sequence[Alarm]) -> tuple[Alarm, ...]:
         told = None if deviations is None else deviations[:ahead]
         limits = getattr(watch.detector, "deviation_limits", None)
-        lives = with_states(found, told, limits, channels=watch.channels, rearm=watch.rearm_rows, stamp=checked.stamp)
+        lives = with_states(
+            found, told, limits, channels=watch.channels, rearm=watch.rearm_rows, stamp=checked.stamp, switches=switches,
+            values=np.where(admitted.usable[:, None], admitted.filled, np.nan),
+        )  # fmt: skip
         columns = [channel for channel, _ in switches]
 
         def before(raised: int) -> Array:

@@ -18,7 +18,7 @@ from tisat.errors import ParameterError
 from tisat.io.durations import DurationLike
 from tisat.series import SeriesLike
 from tisat.utils.near_names import meant
-from tisat.utils.types import Array
+from tisat.utils.types import Array, Params
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -63,7 +63,7 @@ def at_pace(rule: AlarmRule, given: RuleLike, period: float | None) -> AlarmRule
     paces = () if isinstance(given, AlarmRule) else getattr(rule, "paces", ())
     names = given if isinstance(given, Mapping) else ()
     own = {name: rule.options()[name] for _, lengths in paces for name in lengths if name not in names}
-    slow = next((lengths for seconds, lengths in paces if period is not None and period >= seconds), {})
+    slow: Params = next((lengths for seconds, lengths in paces if period is not None and period >= seconds), {})
     free = {name: slow.get(name, value) for name, value in own.items()}
     kept = rule.params()
     return rule if {**kept, **free} == kept else type(rule)(**{**kept, **free})

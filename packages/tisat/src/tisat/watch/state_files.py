@@ -30,6 +30,7 @@ ADDED = (
     "still_rows",
     "deviations",
     "accepted",
+    "mode.positions",
     "switching",
     "rise",
     "held",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tisat.alarms.ongoing import MEAN
+from tisat.alarms.present_mode import MEAN
 from tisat.detectors.base import Array
 from tisat.detectors.prism.blame import blamed, fault_patterns
 from tisat.detectors.prism.schedule import in_words
