@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ALIKE = 0.4  # cosine between the shares of an alarm and of a labelled one, in the same mode
 ALIKE_WITHOUT_MODE = 0.6  # where no mode is known
 ALIKE_ELSEWHERE = 0.7  # in another mode, or on another sort of day
+COVERED = 0.6  # of the shares of a labelled alarm that lie on channels of an alarm it knows: one channel alone is another fault
 LEADING = 0.3  # of the share of its first channel that the labelled alarm must have there
 STRONGER = 1.75  # times the strongest labelled alarm, and
 LONGER = 2.5  # times the longest: a known alarm is at most so strong and so long
@@ -88,6 +89,14 @@ def share_similarity(first: Shares, second: Shares) -> float:
     return both / sizes if sizes else 0.0
 
 
+def _covered(labelled: Shares, found: Shares) -> float:
+    """The part of a labelled alarm's shares that lies on channels, with their signs, of another alarm."""
+    there = {(channel, sign) for channel, sign, _ in found}
+    return sum(share for channel, sign, share in labelled if (channel, sign) in there) / max(
+        sum(share for *_, share in labelled), 1e-9
+    )
+
+
 def moment_of(stamp: str | float | None) -> datetime.datetime | None:
     """Read a timestamp as alarms carry it; None where it is no date."""
     if not isinstance(stamp, str):
@@ -136,6 +145,7 @@ class Pattern:
         return any(
             {(name, way): part for name, way, part in one}.get((channel, sign), 0.0) >= LEADING * share
             and share_similarity(fingerprint.channels, one) >= least
+            and _covered(one, fingerprint.channels) >= COVERED
             for one in self.examples
         )
 
