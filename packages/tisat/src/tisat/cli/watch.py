@@ -112,6 +112,8 @@ def watch(
                     ahead=lines.at_hand,
                 )
     tally = monitor.tally
+    if reader.words.summary:
+        _say(reader.words.summary)
     _say(
         f"{tally}; {_alarms_on(monitor.alarm, monitor.ongoing)}"
         + (f"; silent: {', '.join(monitor.silent)}" if monitor.silent else "")

@@ -18,18 +18,19 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from tisat.errors import SeriesError
 from tisat.io.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, UNNAMED, choose, listed, order_of, time_columns
 from tisat.io.files import Reading
-from tisat.io.missing_values import is_word
+from tisat.io.missing_values import is_missing, is_word
 from tisat.io.text_lines import SHOWN, Writing
 from tisat.io.timestamps import epoch_unit
 from tisat.utils.near_names import meant
-from tisat.utils.types import JsonMap
+from tisat.utils.types import JsonDict, JsonMap
 from tisat.utils.validation import check_integer
 from tisat.watch.clock import ABOUT_TIMES
 from tisat.watch.fleet_stream import FleetLines
@@ -42,6 +43,9 @@ from tisat.watch.input_lines import after as after
 from tisat.watch.line_results import ReadLine, answers, read_line, write_answers
 from tisat.watch.line_results import judge_line as judge_line
 from tisat.watch.monitor import Monitor
+from tisat.watch.stray_words import StrayWords, is_status
+from tisat.watch.switch import Interrupted as Interrupted
+from tisat.watch.switch import Switch as Switch
 
 
 class LineReader:
@@ -84,6 +88,9 @@ class LineReader:
         self._ignore_extra = ignore_extra
         self._begun = header is not None
         self._units_may_follow = False
+        self._by_position = False
+        self.remarks: list[str] = []  # on the lines since they were last cleared
+        self.words = StrayWords(len(self.channels), self.remarks.append)
 
     def __call__(self, line: str) -> tuple[Any, Any] | None:
         """Row and time; None for an empty line or a csv header."""
@@ -99,9 +106,7 @@ class LineReader:
         cells = self._writing.cells(text, expected=None if self.header is None else len(self.header))
         if not self._begun:
             self._begun = True
-            if not all(map(self._writing.is_number, cells[1:])) or (
-                len(cells) == 1 and not self._writing.is_number(cells[0])
-            ):
+            if self._names_columns(cells):
                 self.header = self._check_names([cell.strip() for cell in cells])
                 self._units_may_follow = True
                 return None
@@ -123,8 +128,12 @@ class LineReader:
     def decode(self, line: bytes) -> str:
         """The text of a line.
 
-        Bytes that are none do not matter in columns the model does not use.
+        Bytes that are none do not matter in columns the model does not use. Where the encoding of the training files was only
+        recognised, a line that is valid UTF-8 is taken for it.
         """
+        if self._writing.how.encoding is None and not line.isascii():
+            with suppress(UnicodeDecodeError):
+                return line.decode()
         try:
             return line.decode(self.encoding)
         except UnicodeDecodeError:
@@ -139,6 +148,13 @@ class LineReader:
             raise SeriesError(
                 f"A row must be text in {self.encoding.upper()}, or --encoding must say what it is in. Got {line[:20]!r} instead."
             ) from None
+
+    def _names_columns(self, cells: Sequence[str]) -> bool:
+        """Whether the first line is a header, and not a row of which a channel has a word for its number."""
+        numbers = [self._writing.is_number(cell) for cell in cells[1:] or cells]
+        return not all(numbers) and not (
+            any(numbers) and cells[0][:1].isdigit() and not any(cell in self.channels for cell in cells)
+        )
 
     def _is_header(self, cells: Sequence[str]) -> bool:
         """Whether a line in mid-stream names columns: channels among them, and not one number."""
@@ -173,35 +189,38 @@ class LineReader:
         return header
 
     def _row_of_cells(self, cells: list[str]) -> tuple[Any, Any]:
+        if self.header is None and self._entity is not None:
+            raise SeriesError(f"Rows of several machines must have a header with a column {self._entity!r}. Got none.")
+        if self.header is None:
+            extra = len(cells) - len(self.channels)
+            if extra not in (0, 1):
+                raise SeriesError(
+                    f"A row must have {len(self.channels)} values, or a time and as many. Got {len(cells)} instead."
+                )
+            values = self._numbers(cells[extra:])
+            if not self._by_position:
+                self._by_position = True
+                order = listed([*["the time"] * extra, *self.channels])
+                self.remarks.append(
+                    f"the stream has no header; its columns are taken in the order of training: {order} (tail -n +1 sends the header)"
+                )
+            return values, self._writing.time(cells[0].strip() or None) if extra else None
+        if len(cells) != len(self.header):
+            raise SeriesError(f"A row must have the {len(self.header)} cells of the header. Got {len(cells)} instead.")
+        named = dict(zip(self.header, cells, strict=True))
+        row = dict(zip(self.channels, self._numbers([named[name] for name in self.channels]), strict=True))
+        time = " ".join(named[name].strip() for name in self._times)
+        counts = self._times == (UNNAMED,) and self._time is None and time.isdecimal()
+        if counts and epoch_unit(float(time)) is None:  # it counts rows
+            time = ""
+        return self._of_machine(named, row), self._writing.time(time.strip() or None)
+
+    def _numbers(self, cells: Sequence[str]) -> list[float]:
+        """The numbers of the cells of the channels."""
         try:
-            if self.header is None and self._entity is not None:
-                raise SeriesError(
-                    f"Rows of several machines must have a header with a column {self._entity!r}. Got none."
-                )
-            if self.header is None:
-                extra = len(cells) - len(self.channels)
-                if extra not in (0, 1):
-                    raise SeriesError(
-                        f"A row must have {len(self.channels)} values, or a time and as many. Got {len(cells)} instead."
-                    )
-                values = [self._writing.number(cell) for cell in cells[extra:]]
-                return values, self._writing.time(cells[0].strip() or None) if extra else None
-            if len(cells) != len(self.header):
-                raise SeriesError(
-                    f"A row must have the {len(self.header)} cells of the header. Got {len(cells)} instead."
-                )
-            named = dict(zip(self.header, cells, strict=True))
-            row = {name: self._writing.number(named[name]) for name in self.channels}
-            time = " ".join(named[name].strip() for name in self._times)
-            if (
-                self._times == (UNNAMED,) and self._time is None and time.isdigit() and epoch_unit(float(time)) is None
-            ):  # it counts rows
-                time = ""
-            return self._of_machine(named, row), self._writing.time(time.strip() or None)
-        except SeriesError:
-            raise
+            return list(map(self._writing.number, cells))
         except ValueError:
-            raise SeriesError(f"A row must hold numbers. Got {','.join(cells)[:SHOWN]!r} instead.") from None
+            return self.words.numbers(self.channels, cells, self._writing.number)
 
     def _of_machine(self, named: JsonMap, row: object) -> Any:
         """The row, beside the machine it is of where a column says so."""
@@ -214,7 +233,14 @@ class LineReader:
 
     def _json_value(self, value: object) -> Any:
         """A value as JSON has it; None where it is a word for a missing one."""
-        return None if isinstance(value, str) and is_word(value, self._writing.how.missing) else value
+        is_none = isinstance(value, str) and (is_missing(value) or is_word(value, self._writing.how.missing))
+        return None if is_none else value
+
+    def _without_words(self, values: JsonMap) -> JsonDict:
+        """The values of an object by channel; None where one is a word."""
+        words = {name: value for name, value in values.items() if isinstance(value, str) and is_status(value)}
+        self.words.take(words, of=len(values))
+        return {name: None if name in words else value for name, value in values.items()}
 
     def _json(self, text: str) -> tuple[Any, Any]:
         try:
@@ -224,7 +250,10 @@ class LineReader:
                 f"A row in JSON must be whole. Got {text[:SHOWN]!r} instead ({str(error)[:SHOWN]})."
             ) from None
         if isinstance(row, list):
-            return list(map(self._json_value, row)), None
+            if len(row) != len(self.channels):
+                return row, None
+            named = dict(zip(self.channels, map(self._json_value, row), strict=True))
+            return list(self._without_words(named).values()), None
         times = self._time_columns(row)  # this line's: the next may be csv again
         values = {name: self._json_value(value) for name, value in row.items() if not self._is_not_channel(name, times)}
         unknown = [name for name in values if name not in self.channels]
@@ -236,42 +265,10 @@ class LineReader:
                 f"{meant(unknown[0], self.channels)} Extra columns can be left out: --ignore-extra."
             )
         self._begun = True
+        values = self._without_words(values)
         moments = [row[name] for name in times if row.get(name) is not None]
         time = moments[0] if len(moments) == 1 else " ".join(map(str, moments)) or None
         return self._of_machine(row, values), self._writing.time(time)
-
-
-class Interrupted(BaseException):
-    """A signal to end, raised only while waiting for a line."""
-
-
-class Switch:
-    """Ends a watch between two lines: a signal that comes while a line is scored waits for its result."""
-
-    def __init__(self) -> None:
-        self.waiting = False
-        self.off = False
-        self.signal = 2  # the number of the signal that turned it off
-
-    def __call__(self, number: int = 2, *_: object) -> None:
-        """Turn it off; as a signal handler."""
-        again, self.off = self.off, True
-        if not again:
-            self.signal = int(number)
-        if self.waiting and not again:
-            raise Interrupted
-
-    def next(self, lines: Iterator[bytes]) -> bytes | None:
-        """The next line; None where there is none, or the switch was turned before one came."""
-        line: bytes | None = None
-        try:
-            self.waiting = True
-            if not self.off:
-                line = next(lines, None)
-            self.waiting = False
-        except Interrupted:
-            self.waiting = False  # a line that has come is judged first
-        return line
 
 
 def watch_lines(
@@ -362,6 +359,9 @@ def watch_lines(
             at.first += fingerprint(line)
         try:
             waiting.append(read_line(read, line))
+            for remark in read.remarks:
+                report(f"line {at.lines + len(waiting)}: {remark}")
+            read.remarks.clear()
         except HeaderError:
             handle(waiting)
             raise
