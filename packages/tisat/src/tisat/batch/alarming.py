@@ -22,8 +22,10 @@ from tisat.persistence.model_file import write_bytes
 from tisat.series import Series
 from tisat.utils.types import JsonDict, JsonMap, Options, Params
 from tisat.watch import Watch
+from tisat.watch.gap_notes import gaps_note
 from tisat.watch.protocols import Array, Scorer, check_series
 
+GAPS = "there are gaps in time, and the rows after each could not be scored; --json says when and how many"
 DRAWN, STRETCHES = 2, 300  # channels of a machine on a page, and stretches of each
 
 
@@ -39,6 +41,7 @@ class MachineAlarms:
     trouble: str = ""  # why it could not be judged
     quiet: tuple[Alarm, ...] = ()  # alarms that are suppressed
     notes: tuple[str, ...] = ()  # what its rows lack
+    gaps: str = ""  # the sentence about its gaps in time
     # raise and end of each alarm: seconds since 1970, or rows without dates
     places: tuple[tuple[float, float], ...] = ()
     first: float = 0.0  # the place of the first row, and of the last
@@ -57,7 +60,7 @@ class MachineAlarms:
 
     def to_json(self) -> JsonDict:
         """Plain values, without what is only drawn."""
-        told = {name: getattr(self, name) for name in ("machine", "rows", "judged", "silent", "trouble")}
+        told = {name: getattr(self, name) for name in ("machine", "rows", "judged", "silent", "trouble", "gaps")}
         return told | {kind: [one.to_json() for one in getattr(self, kind)] for kind in ("alarms", "quiet")}
 
     @property
@@ -123,9 +126,11 @@ class AlarmEach:
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
         silent = tuple(one.channel for one in alarms.silences if one.until is None)
+        gaps = gaps_note(series, alarms.scores, period=watch.period)
+        beside = [*([GAPS] if gaps else []), *filter(None, [alarms.calibration.advice])]
         judged = MachineAlarms(
             machine.name, tuple(alarms), alarms.tally.rows, alarms.tally.judged, silent,
-            notes=(*(str(one.message) for one in caught), *filter(None, [alarms.calibration.advice])),
+            notes=(*(str(one.message) for one in caught), *beside), gaps=gaps,
         )  # fmt: skip
         return replace(judged, **_places(alarms, series), curves=_curves(alarms, series) if self.drawn else ())
 

@@ -64,7 +64,7 @@ class AlarmOutputs:
     def report(self, alarms: Alarms, name: str, notes: Sequence[str], *, json: bool) -> None:
         """Print the alarms of one series, as a table or as JSON."""
         if json:
-            print_json(document_of(alarms))
+            print_json(document_of(alarms) | {"notes": list(dict.fromkeys(notes))})
             return
         show_alarms(alarms, name, notes, shown=self.shown)
         if self.html is not None:
@@ -104,6 +104,7 @@ def alarm(
     from tisat.errors import CalibrationWarning, ParameterError, SeriesWarning
     from tisat.persistence.model_file import write_bytes
     from tisat.watch import Watch
+    from tisat.watch.gap_notes import gaps_note
 
     outputs.check([*files, model], overwrite=overwrite)
     html = outputs.html
@@ -152,7 +153,14 @@ def alarm(
     moved = [str(alarms.movement)] if alarms.movement is not None and alarms.movement.moved else []
     if moved and (merged := len(alarms) - len(called(alarms))):
         moved[0] += f" {merged} of those counted were merged."
-    notes = [*moved, *series.notes, *alarms.calibration.notes, *(str(warning.message) for warning in caught)]
+    gaps = gaps_note(series, alarms.scores, period=watch.period)
+    notes = [
+        *moved,
+        *filter(None, [gaps]),
+        *series.notes,
+        *alarms.calibration.notes,
+        *(str(warning.message) for warning in caught),
+    ]
     if advice := alarms.calibration.advice:  # alone: the lines of the calibration say the rest
         notes = [*(note for note in notes if not note.endswith(advice)), advice]
     outputs.report(alarms, series.name, notes, json=json)

@@ -104,7 +104,8 @@ def write_answers(
         if answer["status"] == "refused":
             report(f"line {answer['line']} refused: {answer['reason']}")
         elif answer.get("reason"):
-            report(f"line {answer['line']}: {answer['reason']}")
+            who = f"{answer['entity']}: " if answer.get("entity") else ""
+            report(f"line {answer['line']}: {who}{answer['reason']}")
         for one in answer.get("data", ()):
             report(Silence(**{key: value for key, value in one.items() if key != "kind"}).words)
         if not alarms_only or answer["alarm"] is not None or "data" in answer or "ended" in answer:

@@ -42,6 +42,7 @@ from tisat.utils.stage import State, join_state, split_state
 from tisat.utils.types import Arrays, JsonDict, JsonMap
 from tisat.watch.alarm_tracker import Course, Judged, Taken
 from tisat.watch.clock import UNDATED, wrong_pace
+from tisat.watch.gap_notes import warm_up_of
 from tisat.watch.protocols import Array
 from tisat.watch.row_intake import RowIntake
 from tisat.watch.row_result import RowResult
@@ -83,6 +84,7 @@ class Monitor:
             self._channels, period=watch.period, counters=trained.get("counters", ()), step=trained.get("period_seconds"),
             partial=watch.detector.traits.partial, name=name, missing=watch.reading.get("missing", ()),
             dated=getattr(watch.detector, "knows_calendar", False), zone=trained.get("zone", ""),
+            warm_up=warm_up_of(watch.detector),
         )  # fmt: skip
         self._frame: Array | None = np.empty(len(self._channels) + 1) if watch.detector.traits.clocked else None
         self.aggregation = Aggregation(watch.detector)

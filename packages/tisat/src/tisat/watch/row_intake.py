@@ -23,6 +23,7 @@ from tisat.utils.stage import Folded, State
 from tisat.utils.types import AnyArray, Flags
 from tisat.watch.alarm_tracker import Taken
 from tisat.watch.clock import MANY_LATE, UNZONED, RowClock
+from tisat.watch.gap_notes import gap_remark
 from tisat.watch.protocols import Array
 from tisat.watch.state_files import check_stamp
 
@@ -157,6 +158,8 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         The model knows the calendar: rows without a date are scored with less, which is said.
     zone : str
         Offsets from UTC that the dates of training were written with; rows without one are then taken as they are, which is said.
+    warm_up : int, optional
+        Rows without a score after a gap, where that is known.
     """
 
     def __init__(
@@ -171,6 +174,7 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         missing: Sequence[str] = (),
         dated: bool = False,
         zone: str = "",
+        warm_up: int | None = None,
     ) -> None:
         self._read = RowReader(channels, missing=missing)
         self._dated = dated
@@ -182,6 +186,7 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         self._carry = CarryForward(channels, series=name)
         self._step = step
         self._partial = partial
+        self._warm_up = warm_up
         self._waiting: Stamp = None  # time of the first row that waits to be confirmed
         self.rows = 0  # accepted
 
@@ -219,6 +224,7 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         stamp = say(moment.value, moment.offset, dates=moment.dates)
         self.unzoned = self._unzoned(moment)
         candidate, waiting, steps = self.clock.candidate, self.clock.waiting, self._steps(moment)
+        before = self.clock.last
         passed = self.clock.step(moment)
         if passed == "unconfirmed" and self.clock.waiting == 1:
             self._waiting = stamp
@@ -233,6 +239,10 @@ class RowIntake(Folded[tuple[object, object], Taken]):
             remark = f"the clock of the rows was set back from {last} to {stamp}: rows that came late agree with one another, and are scored from here on"
         if candidate is None or moment.value <= candidate:
             waiting = 0  # it confirms nothing
+        first, value = (self._waiting, candidate) if waiting else (stamp, moment.value)
+        if passed == "gap" and before is not None and value is not None and value > before:
+            earlier = say(before, moment.offset, dates=moment.dates)
+            remark = gap_remark(earlier, first, self.clock._seconds(before, value), self._warm_up)
         self.rows += waiting
         taken = self._fill(values, time, stamp, clock=local_second(moment))
         return taken._replace(gap=True, unconfirmed=waiting, unconfirmed_stamp=self._waiting, remark=remark)
