@@ -1,14 +1,18 @@
 """Counters: recognised, and looked at by their growth, over a whole series as row by row."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tisat.cli import main
+from tisat.cli.show import describe
+from tisat.datasets.profile import look
 from tisat.errors import ParameterError
-from tisat.io.counters import Growth, counters_of, difference, is_counter, periods
+from tisat.io.counters import Growth, counters_of, difference, is_counter, periods, said_of
 from tisat.series import Series
 from tisat.watch.protocols import fitted_counters
 from tisat.watch.watch import Watch
@@ -85,3 +89,62 @@ def test_a_watch_remembers_its_counters(tmp_path):
     with pytest.raises(ParameterError, match="must be channels of the series"):
         Watch("last-value", counters=["nonsense"]).fit(train)
     assert fitted_counters(watch.refitted(train).detector) == ("total",)
+
+
+def counted(resets, *, seed=0, length=4032):
+    """Requests of a service that is restarted at random, with a day's rhythm."""
+    rng = np.random.default_rng([resets, seed])
+    grown = rng.poisson(5000 * (1.2 + np.sin(np.arange(length) * 2 * np.pi / 288))).astype(float)
+    total, edges = 2e7 + np.cumsum(grown), np.sort(rng.choice(np.arange(1, length), resets, replace=False))
+    for begin, stop in pairwise([*edges, length]):
+        total[begin:stop] = np.cumsum(grown[begin:stop])
+    return total
+
+
+@pytest.mark.parametrize("resets", range(12))
+def test_a_counter_is_one_whatever_the_number_of_its_resets(resets):
+    for seed in range(5):
+        values = counted(resets, seed=seed)
+        assert is_counter(values)
+        assert look(values[:, None]).channels[0].kind == "counter"
+
+
+def test_look_calls_counter_only_what_fit_takes_for_one():
+    rng = np.random.default_rng(0)
+    corrected = 300 + np.cumsum(rng.uniform(0.5, 1.5, 3000))
+    corrected[1500:] -= 40.0  # a correction, far from where it began
+    for values in (corrected, np.repeat(np.arange(60.0), 60)):
+        found = look(values[:, None]).channels[0]
+        assert not is_counter(values)
+        assert found.kind == "measurement"
+        assert "--counter" in found.advice
+
+
+def pooled(*columns):
+    return [Series(np.column_stack([column]), channels=("total",), name=f"m{i}") for i, column in enumerate(columns)]
+
+
+def test_one_machine_does_not_switch_a_counter_off_for_all():
+    idle, odd = np.full(4032, 7.0), counted(0)
+    odd[2000:] -= 4e6
+    assert counters_of(pooled(counted(0), counted(2), idle)) == ("total",)
+    assert counters_of(pooled(counted(0), counted(2), odd)) == ("total",)
+    assert counters_of(pooled(counted(0), idle, odd)) == ()
+    assert counters_of(pooled(counted(0), counted(2), np.random.default_rng(0).normal(size=4032))) == ()
+    said = said_of(["total"], pooled(counted(0), counted(2), idle))
+    assert said.endswith("total does not show it in 1 of 3 series. If it is none: --no-counter total")
+
+
+def test_show_says_which_channels_are_counters(tmp_path, capsys):
+    names = [f"channel{c}" for c in range(19)]
+    rows = np.column_stack([np.random.default_rng(0).normal(size=(1500, 19)), counted(2, length=1500)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        watch = Watch("last-value", budget="1/200 rows").fit(Series(rows, channels=(*names, "total")))
+    watch.save(tmp_path / "m.tisat")
+    with pytest.raises(SystemExit):
+        main(["show", str(tmp_path / "m.tisat")])
+    said = capsys.readouterr().out
+    assert "total: by their growth per row" in said
+    assert all(name in said for name in names)
+    assert describe(tmp_path / "m.tisat")["counters"] == ["total"]

@@ -189,7 +189,7 @@ def fit(
         raise ParameterError(
             "--engine is for many models: it must come with --each. One model is fitted in this process."
         )
-    series = list(read_machines(train, how, jobs=where.jobs).values())
+    series = pooled = list(read_machines(train, how, jobs=where.jobs).values())
     names = choose_counters(series, counter or (), no_counter or ())
     grown = [difference(one, names, period=one.period) for one in series]
     alike = likeness(grown) if len(series) > 1 else None
@@ -227,7 +227,11 @@ def fit(
     watch.save(out)
     fitted, calibration = watch.detector, watch.calibration
     told = [name for name in names if name not in (counter or [])]
-    notes = [note for one in series for note in one.notes] + ([said_of(told)] if told else []) + list(calibration.notes)
+    notes = (
+        [note for one in series for note in one.notes]
+        + ([said_of(told, pooled)] if told else [])
+        + list(calibration.notes)
+    )
     if switches := [watch.channels[c] for c, _ in getattr(fitted, "switches", ())]:
         notes.append(switches_note(switches, modes=bool(getattr(fitted, "knows_modes", False))))
     if times := getattr(fitted, "scheduled_times", ""):

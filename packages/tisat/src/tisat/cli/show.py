@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ import typer
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.utils.types import JsonDict
 
-LISTED = 12  # channel names shown in a table; --json gives them all
+WIDTH = 58  # of the names of channels: the table then fits 80 columns
 
 
 def describe(model: Path) -> JsonDict:
@@ -20,6 +21,7 @@ def describe(model: Path) -> JsonDict:
     from tisat.detectors.loading import load
     from tisat.persistence.model_file import read_artefact
     from tisat.watch import Watch
+    from tisat.watch.protocols import fitted_counters
 
     detector = load(model)
     document, tensors = read_artefact(model)
@@ -32,6 +34,7 @@ def describe(model: Path) -> JsonDict:
         "detector": document["detector"],
         "parameters": {name: getattr(detector, name) for name in detector.get_params(deep=False)},
         "channels": detector.channels_,
+        "counters": list(fitted_counters(detector)),
         "trained_on": detector.trained_on_,
         "normal_points": len(detector.normal_),
         "normal_source": detector.normal_source_,
@@ -60,13 +63,18 @@ def show(
         return
     trained = described["trained_on"]
     channels = described["channels"]
-    listing = ", ".join(channels[:LISTED]) + (f" and {len(channels) - LISTED} more" if len(channels) > LISTED else "")
+    listing = textwrap.fill(", ".join(channels), WIDTH, break_long_words=False, break_on_hyphens=False)
     first, last = (str(trained[end]).removesuffix(".000000000").replace("T", " ") for end in ("start", "stop"))
     span = f", {first} to {last}" if trained["start"] else ""
     rows = [
         ("detector", described["detector"]),
         ("parameters", ", ".join(f"{k}={v!r}" for k, v in described["parameters"].items() if v is not None)),
         ("channels", f"{len(channels)}: {listing}"),
+        *(
+            [("counters", f"{', '.join(described['counters'])}: by their growth per row")]
+            if described["counters"]
+            else []
+        ),
         ("trained on", f"{trained['rows']:,} rows of {', '.join(map(repr, trained['series']))}{span}"),
         ("rows used", f"{trained['rows_used']:,}; {trained['missing_values']:,} values were missing"),
         ("fitted at", f"{trained['fitted_at']} by tisat {trained['tisat']}"),

@@ -213,7 +213,8 @@ def _channel_kind(name: str, known: Array, distinct: int, run: int) -> tuple[str
     if is_counter(known):
         return "counter", f"its growth per row is used; else --no-counter {shlex.quote(name)}"
     if len(steps) >= 20 and np.mean(steps >= 0) >= COUNTS and known[-1] > known[0]:
-        return "counter", f"it only grows: --counter {shlex.quote(name)} (use its growth) or --drop {shlex.quote(name)}"
+        advice = f"kept as a level; if it counts: --counter {shlex.quote(name)} (use its growth) or --drop {shlex.quote(name)}"
+        return "measurement", advice
     if _is_long(run, len(known)):
         return "stuck", f"the same value for up to {run} rows: if the sensor was dead, fit without them"
     return "measurement", "kept"

@@ -25,13 +25,12 @@ FEWEST = 100  # known rows it takes to tell
 FEW = 8  # values of a channel that has states
 FALL = 0.5  # of the range: a step down by less is no reset
 OFTEN = 0.99  # share of steps that do not go down where a counter begins again each shift or day
-RESETS = 3  # steps down that show such a habit
 NEAR = 0.1  # of the range above the least value: where it begins again
 MOST = 0.9  # share of the resets that do; the others have lost rows
 
 
 def is_counter(values: Array) -> bool:
-    """Whether known values ``(T,)`` grow and start again: now and then from far below, or often from near the least value.
+    """Whether known values ``(T,)`` grow and start again: from far below, or from near the least value.
 
     Examples
     --------
@@ -44,23 +43,35 @@ def is_counter(values: Array) -> bool:
     steps = np.diff(numbers)
     down = steps < 0
     least, span = float(numbers.min()), float(np.ptp(numbers))
-    if (steps > 0).mean() < RISING or down.mean() > 1.0 - OFTEN:
+    if (steps > 0).mean() < RISING or falls_often(numbers):
         return False
     if down.mean() <= 1.0 - GROWING and (steps[down] <= -FALL * span).all():
         return True
-    return bool(down.sum() >= RESETS and (numbers[1:][down] <= least + NEAR * span).mean() >= MOST)
+    return bool((numbers[1:][down] <= least + NEAR * span).mean() >= MOST)
+
+
+def falls_often(values: Array) -> bool:
+    """Whether known values ``(T,)`` fall more often than a counter does."""
+    steps = np.diff(values[~np.isnan(values)])
+    return bool(len(steps) and (steps < 0).mean() > 1.0 - OFTEN)
 
 
 def counters_of(series: Sequence[Series]) -> tuple[str, ...]:
-    """The channels that are counters in every series."""
-    return tuple(
-        name
-        for name in series[0].channels
-        if all(
-            name in one.channels and is_counter(np.asarray(one.values[:, one.channels.index(name)], dtype=np.float64))
-            for one in series
-        )
-    )
+    """The channels that are counters in most series, and fall often in none."""
+    found = []
+    for name in series[0].channels:
+        columns = _columns(series, name)
+        showing = sum(map(is_counter, columns))
+        if 2 * showing > len(series) and (showing == len(series) or not any(map(falls_often, columns))):
+            found.append(name)
+    return tuple(found)
+
+
+def _columns(series: Sequence[Series], name: str) -> list[Array]:
+    """The values of a channel in each series that has it."""
+    return [
+        np.asarray(one.values[:, one.channels.index(name)], dtype=np.float64) for one in series if name in one.channels
+    ]
 
 
 def choose_counters(series: Sequence[Series], given: Sequence[str] = (), none: Sequence[str] = ()) -> tuple[str, ...]:
@@ -153,17 +164,19 @@ class Growth(Stateful, Folded[Array, Array]):
         return out
 
 
-def said_of(counters: Sequence[str]) -> str:
-    """The sentence about channels that were taken for counters.
+def said_of(counters: Sequence[str], series: Sequence[Series] = ()) -> str:
+    """The sentence about channels that were taken for counters, which may not be plain in each of the series.
 
     Examples
     --------
     >>> print(said_of(["FQ108"]))
     FQ108 is a counter: the model looks at its growth per row. If it is none: --no-counter FQ108
     """
+    unlike = [(name, sum(not is_counter(values) for values in _columns(series, name))) for name in counters]
+    partly = "".join(f" {name} does not show it in {few} of {len(series)} series." for name, few in unlike if few)
     names = ", ".join(counters)
     plural = len(counters) > 1
     return (
-        f"{names} {'are counters' if plural else 'is a counter'}: the model looks at {'their' if plural else 'its'} growth per row. "
+        f"{names} {'are counters' if plural else 'is a counter'}: the model looks at {'their' if plural else 'its'} growth per row.{partly} "
         f"If {'one is' if plural else 'it is'} none: --no-counter {shlex.quote(counters[0]) if not plural else 'NAME'}"
     )
