@@ -160,6 +160,13 @@ def test_labels_that_a_spreadsheet_has_saved_are_read(capsys, files, tmp_path):
         writer.writeheader()
         writer.writerows(rows)
     assert run(capsys, "label", table, new, "--model", model).out == expected
+    openpyxl = pytest.importorskip("openpyxl")
+    book, sheet = openpyxl.Workbook(), tmp_path / "alarms.xlsx"
+    book.active.append([*rows[0]])
+    for row in rows:
+        book.active.append([int(cell) if cell.isdigit() else cell for cell in row.values()])
+    book.save(sheet)
+    assert run(capsys, "label", sheet, new, "--model", model).out == expected
 
 
 @pytest.mark.parametrize(("word", "take"), [("false", "both"), ("false", "threshold"), ("expected", "patterns")])

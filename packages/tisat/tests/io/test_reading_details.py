@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from tisat import Series
-from tisat.errors import InputError
-from tisat.io.dialect import check_encoding
+from tisat.errors import DataFileError, InputError
 from tisat.io.durations import nanoseconds_of
+from tisat.io.text_encoding import check_encoding
 from tisat.io.time_columns import arrow_times, in_time_order
 from tisat.io.time_zones import in_zone
 from tisat.io.timestamps import Times, read_time, read_times
@@ -60,3 +60,21 @@ def test_the_hour_that_comes_twice_is_found_in_every_year():
 def test_a_day_may_carry_an_offset_and_a_duration_its_microseconds():
     assert read_time("2026-01-01+02:00") == read_time("2026-01-01T00:00+02:00")
     assert nanoseconds_of(datetime.timedelta(microseconds=3), name="x", whose="y") == 3000
+
+
+def test_an_encoding_that_is_told_and_is_not_the_files_is_refused_with_the_one_to_type(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_bytes("time;Durchfluß\n0;1,5\n60;2,5\n".encode("cp1252"))
+    with pytest.raises(DataFileError, match=r"must be text in utf-8, as --encoding says; for this file: --encoding cp1252\. .* \(line 1\)"):  # fmt: skip
+        Series.read(file, encoding="utf-8")
+    assert Series.read(file, encoding="latin-1").channels == ("Durchfluß",)
+
+
+def test_a_decimal_sign_that_is_told_and_is_not_the_files_is_refused_with_the_one_to_type(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("time;a;b\n" + "".join(f"{60 * t};{t},5;Bad\n" for t in range(20)))
+    with pytest.raises(DataFileError, match=r"as --decimal \. says \(for these: --decimal ,\)\. Got '0,5' in column 'a'"):  # fmt: skip
+        Series.read(file, decimal=".")
+    file.write_text("time,a\n" + "".join(f"{60 * t},{t}.5\n" for t in range(20)))
+    with pytest.raises(DataFileError, match=r"as --decimal , says \(for these: --decimal \.\)"):
+        Series.read(file, decimal=",")

@@ -238,10 +238,13 @@ def _calls_in_words(now: int, then: int, known: int) -> str:
 def _labels(path: Path, machine: str) -> tuple[list[tuple[int, str]], list[str]]:
     """Rows and labels of a table of alarms, and the other machines that it has alarms of."""
     from tisat.errors import DataFileError
+    from tisat.io.compression import SHEETS, sheet_text
 
-    if not path.is_file() or path.suffix != ".csv":
-        raise DataFileError(f"The table of alarms {str(path)!r} must be a csv file, as tisat alarm --out writes it.")
-    content = path.read_bytes()
+    if not path.is_file() or path.suffix not in (".csv", *SHEETS):
+        raise DataFileError(
+            f"The table of alarms {str(path)!r} must be a csv file, as tisat alarm --out writes it, or an xlsx file of it."
+        )
+    content = path.read_bytes() if path.suffix == ".csv" else sheet_text(path)[0]
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:  # a spreadsheet has saved it in the encoding of its system

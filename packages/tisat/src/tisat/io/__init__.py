@@ -5,7 +5,7 @@
 * :mod:`~tisat.io.timestamps`: dates with their offset, and epoch numbers in their unit;
 * :mod:`~tisat.io.columns`: which column is the time, which the labels, and channels by name;
 * :mod:`~tisat.io.dates`, :mod:`~tisat.io.time_zones`: dates as people write them, and local time;
-* :mod:`~tisat.io.compression`, :mod:`~tisat.io.dialect`: how a file is packed and written;
+* :mod:`~tisat.io.compression`, :mod:`~tisat.io.text_encoding`, :mod:`~tisat.io.dialect`: how a file is packed and written;
 * :mod:`~tisat.io.tables`, :mod:`~tisat.io.time_columns`: files in batches, and their time columns;
 * :mod:`~tisat.io.files`: all of it together, from a path to columns with roles.
 

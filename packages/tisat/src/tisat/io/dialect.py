@@ -6,7 +6,6 @@ csv file is said in a note.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import re
@@ -20,6 +19,7 @@ from typing import IO
 from tisat.errors import ParameterError
 from tisat.io.compression import Blocks, open_bytes, problem, sheet_text
 from tisat.io.missing_values import is_missing, is_number, is_word
+from tisat.io.text_encoding import find_encoding
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 NAMED = {"comma": ",", "semicolon": ";", "tab": "\t", r"\t": "\t", "bar": "|", "pipe": "|", "point": ".", "dot": "."}
@@ -44,9 +44,6 @@ _UNIT = re.compile(
 # A date or a time of day, not a number, and not a range such as 0/1 or 0-100 %.
 _DATED = re.compile(r"(?!0 ?[/–-] ?\d+\D*$)([a-z]{3,9}[\s,.-]+)*\d+\D+\d+.*", re.I)
 LONGEST_UNIT = 24  # letters
-
-
-NO_TEXT = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")  # encodings of something else
 
 
 @dataclass(frozen=True)
@@ -155,7 +152,7 @@ def sniff(
         notes += [note] if note else []
         delimiter_line, point = delimiter_line or ",", point or "."
     head, block = _head(path, text)
-    coding = _encoding(path, head, encoding)
+    coding = find_encoding(path, head, encoding)
     if coding != "utf-8":
         notes.append(f"read as {coding}; --encoding says another")
     lines = head.decode(coding, errors="ignore").lstrip("\ufeff").splitlines()[: LINES + 20]
@@ -218,39 +215,6 @@ def _head(path: Path, text: bytes | None) -> tuple[bytes, int]:
         if first > HEAD // 4:  # rows as long as the header are ahead
             head += file.read(8 * first)
     return head, max(HEAD, 8 * first)
-
-
-def check_encoding(told: str) -> str:
-    """The name of an encoding of text; ``utf-8`` for all that are parts of it."""
-    try:
-        name = codecs.lookup(told).name
-        if name in ("utf-8", "utf-8-sig", "ascii"):
-            return "utf-8"
-        if name not in NO_TEXT and "a;1\n".encode(told).decode(told) == "a;1\n":
-            return told
-    except (LookupError, ValueError):  # also encodings from bytes to bytes
-        pass
-    raise ParameterError(f"--encoding must be one such as utf-8, latin-1, cp1252 or utf-16. Got {told!r} instead.")
-
-
-def _encoding(path: Path, head: bytes, told: str | None) -> str:
-    if told is not None:
-        return check_encoding(told)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    if len(head) > 3 and head[1:200:2].count(0) > 0.9 * len(head[1:200:2]):
-        return "utf-16-le"
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError as error:
-        control = sum(byte < 32 and byte not in (9, 10, 13) for byte in head)
-        high = sum(byte >= 0x80 for byte in head)
-        if control or high > 0.3 * len(head):
-            raise problem(
-                path, "be text in UTF-8, or --encoding must say what it is in", f"the bytes {head[error.start : error.start + 8]!r}", line=head[: error.start].count(b"\n") + 1
-            ) from None  # fmt: skip
-        return "cp1252" if not set(head) & {0x81, 0x8D, 0x8F, 0x90, 0x9D} else "latin-1"
-    return "utf-8"
 
 
 def _split(line: str, delimiter: str) -> list[str]:

@@ -127,7 +127,7 @@ def read_columns(file: Path, how: Reading) -> Columns:
             raise SeriesError(
                 f"The column {ENTITY!r} says that the table holds several machines. Type --entity {ENTITY} to read them."
             )
-        stray = None if table.form is None else stray_cell(file, table.form, text)
+        stray = None if table.form is None else stray_cell(file, table.form, text, told=how.decimal is not None)
         if stray is not None:
             raise stray
         several = f"columns {listed(text)}" if len(text) > 1 else f"column {text[0]!r}"

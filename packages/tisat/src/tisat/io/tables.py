@@ -97,17 +97,21 @@ def explain(path: Path, form: Format, *, numeric: Collection[str]) -> DataFileEr
     return DataFileError(f"{first} To read {'these words' if len(words) > 1 else 'it'} as missing: --missing {typed}")
 
 
-def stray_cell(path: Path, form: Format, text: Collection[str]) -> DataFileError | None:
-    """The sentence about a cell of text in a column that otherwise holds numbers: a fault of the cell, not of the column."""
+def stray_cell(path: Path, form: Format, text: Collection[str], *, told: bool = False) -> DataFileError | None:
+    """The sentence about a cell of text in a column that otherwise holds numbers, or about a decimal sign that was ``told`` and is the other one."""
     with open_text(path, form) as file:
         lines = file.read(form.block).decode("utf-8", errors="replace").splitlines()[form.skip :]
     rows = [row for row in csv.reader(lines[:-1] or lines, delimiter=form.delimiter) if len(row) == len(form.header)]
-    good = []
+    good, other = [], replace(form, decimal="," if form.decimal == "." else ".", thousands="")
     for name in text:
         cells = [row[form.header.index(name)].strip() for row in rows]
         known = [cell for cell in cells if not is_missing(cell)]
-        if known and sum(map(form.is_number, known)) > 0.5 * len(known):
+        otherwise = [cell for cell in known if told and other.decimal in cell and other.is_number(cell)]
+        if known and sum(map(form.is_number, known)) > 0.5 * len(known) and 2 * len(otherwise) <= len(known):
             good.append(name)
+        elif otherwise and 2 * len(otherwise) > len(known):
+            must = f"hold numbers as --decimal {form.decimal} says (for these: --decimal {other.decimal})"
+            return problem(path, must, f"{otherwise[0]!r} in column {name!r}")
     found = explain(path, form, numeric=frozenset(good)) if good else None
     if found is None or len(good) == len(text):
         return found

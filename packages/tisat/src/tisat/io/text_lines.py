@@ -8,9 +8,10 @@ from typing import Any
 
 from tisat.errors import SeriesError
 from tisat.io.dates import ISO, DateReader
-from tisat.io.dialect import COMMENTS, DELIMITERS, are_words, check_encoding, is_unit, number_text, sign
+from tisat.io.dialect import COMMENTS, DELIMITERS, are_words, is_unit, number_text, sign
 from tisat.io.files import Reading
 from tisat.io.missing_values import is_number, is_word, read_number
+from tisat.io.text_encoding import check_encoding
 from tisat.io.time_zones import offsets_of_local, zone_of
 from tisat.io.timestamps import Moment, read_time, say
 
