@@ -58,8 +58,10 @@ def test_a_file_says_its_gaps_and_what_they_cost(watch, tmp_path, capsys):
     assert "note: 2 gaps in time" in capsys.readouterr().out
     machine = find_machines([str(tmp_path / "two.csv")], {})[0]
     found = AlarmEach(str(tmp_path / "m.tisat"))(machine)
-    assert found.to_json()["gaps"] == SAID
-    assert any("there are gaps in time" in note for note in found.notes)
+    assert found.to_json()["notes"][0] == SAID
+    with pytest.raises(SystemExit):
+        main(["alarm", str(tmp_path / "one.csv"), str(tmp_path / "two.csv"), "--model", str(tmp_path / "m.tisat")])
+    assert f"note (2 of 2): {SAID}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ends", [160, 5000])  # also one after which two rows must agree on the time

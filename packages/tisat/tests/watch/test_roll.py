@@ -142,7 +142,8 @@ def test_lines_of_many_machines_name_the_silent_one(watch):
         reader=reader,
         report=sentences.append,
     )
-    assert sentences == ["b is silent: no row has come since 840.0", "b is back at 1800.0"]
+    gap = "line 78: b: no row came for 16 min, after 840.0 and before 1800.0; the next row is not scored"
+    assert sentences == ["b is silent: no row has come since 840.0", gap, "b is back at 1800.0"]
     told = [json.loads(line) for line in output.getvalue().splitlines()]
     assert [one["data"][0]["series"] for one in told if "data" in one] == ["b", "b"]
 

@@ -25,7 +25,6 @@ from tisat.watch import Watch
 from tisat.watch.gap_notes import gaps_note
 from tisat.watch.protocols import Array, Scorer, check_series
 
-GAPS = "there are gaps in time, and the rows after each could not be scored; --json says when and how many"
 DRAWN, STRETCHES = 2, 300  # channels of a machine on a page, and stretches of each
 
 
@@ -41,7 +40,6 @@ class MachineAlarms:
     trouble: str = ""  # why it could not be judged
     quiet: tuple[Alarm, ...] = ()  # alarms that are suppressed
     notes: tuple[str, ...] = ()  # what its rows lack
-    gaps: str = ""  # the sentence about its gaps in time
     # raise and end of each alarm: seconds since 1970, or rows without dates
     places: tuple[tuple[float, float], ...] = ()
     first: float = 0.0  # the place of the first row, and of the last
@@ -60,7 +58,7 @@ class MachineAlarms:
 
     def to_json(self) -> JsonDict:
         """Plain values, without what is only drawn."""
-        told = {name: getattr(self, name) for name in ("machine", "rows", "judged", "silent", "trouble", "gaps")}
+        told = {name: getattr(self, name) for name in ("machine", "rows", "judged", "silent", "trouble", "notes")}
         return told | {kind: [one.to_json() for one in getattr(self, kind)] for kind in ("alarms", "quiet")}
 
     @property
@@ -127,10 +125,10 @@ class AlarmEach:
             return self.lost(machine, str(error))
         silent = tuple(one.channel for one in alarms.silences if one.until is None)
         gaps = gaps_note(series, alarms.scores, period=watch.period)
-        beside = [*([GAPS] if gaps else []), *filter(None, [alarms.calibration.advice])]
+        notes = (gaps, *(str(one.message) for one in caught), alarms.calibration.advice)
         judged = MachineAlarms(
             machine.name, tuple(alarms), alarms.tally.rows, alarms.tally.judged, silent,
-            notes=(*(str(one.message) for one in caught), *beside), gaps=gaps,
+            notes=tuple(filter(None, notes)),
         )  # fmt: skip
         return replace(judged, **_places(alarms, series), curves=_curves(alarms, series) if self.drawn else ())
 

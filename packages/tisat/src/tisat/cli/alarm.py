@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import warnings
 from collections import Counter
@@ -215,8 +216,11 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: s
     from tisat.alarms.ongoing import called, count_words, merged_words
     from tisat.errors import SeriesError
 
-    for note, count in Counter(note for one in found for note in one.notes).most_common():
-        typer.echo(f"note ({count} of {len(found)}): {note}", err=True)
+    notes = [(re.sub(r"\d[\d.,:-]*", "0", note), note, one.machine) for one in found for note in one.notes]
+    for kind, count in Counter(kind for kind, *_ in notes).most_common():  # those that differ in numbers are one kind
+        alike = [(note, machine) for other, note, machine in notes if other == kind]
+        which = f", such as {alike[0][1]}" if len({note for note, _ in alike}) > 1 else ""
+        typer.echo(f"note ({count} of {len(found)}{which}): {alike[0][0]}", err=True)
     every = [one for outcome in found for one in (*outcome.alarms, *outcome.quiet)]
     every.sort(key=lambda one: (one.series, one.raised))
     if out is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tisat.alarms.tally import say_time
@@ -26,7 +24,7 @@ def gap_remark(last: Stamp, stamp: Stamp, seconds: float, context: int | None) -
     return f"no row came for {spelt(seconds)}, after {last} and before {stamp}; the {rows} {verb} not scored"
 
 
-def warm_up_of(detector: Any) -> int | None:
+def warm_up_of(detector: object) -> int | None:
     """The rows without a score after a gap; None where that is not known beforehand."""
     context: int | None = getattr(detector, "_context", lambda: None)()
     return None if context is None else max(context, 1)

@@ -37,7 +37,7 @@ class RowResult:
     alarm: Alarm | None = None  # the alarm that was raised, cleared, joined, or outgrew its pattern at this row
     time: object = None  # as it was given
     silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
-    reason: str = ""  # why a row was refused, or what came before it
+    reason: str = ""  # why a row was refused; a gap before it
     entity: str = ""  # whose row it is
     state: str = "calm"  # raised, ongoing or calm: of the entity after this row
     ended: tuple[Alarm, ...] = ()  # alarms that were ongoing and are back, or the new normal, at this row
