@@ -107,4 +107,7 @@ def test_a_stream_in_utf8_is_read_by_a_model_of_a_file_in_another_encoding():
     for encoding in ("utf-8", "cp1252"):
         assert reader.decode("time,Kühe".encode(encoding)) == "time,Kühe"
     told = LineReader(["Kühe"], how=Reading(encoding="cp1252"))
-    assert told.decode("Kühe".encode()) == "KÃ¼he"
+    with pytest.raises(HeaderError, match=r"The header is in UTF-8: --encoding utf-8$"):
+        told(told.decode("time,Kühe".encode()))
+    with pytest.raises(HeaderError, match="Missing: Kühe"):
+        LineReader(["Kühe"], how=Reading(encoding="cp1252"))("time,Köhe")

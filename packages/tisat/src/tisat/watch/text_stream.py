@@ -185,6 +185,10 @@ class LineReader:
                 names, self.channels, whose="this model", what="header of the rows", ignore_extra=self._ignore_extra
             )
         except SeriesError as error:
+            text = "".join(header)
+            with suppress(UnicodeError):
+                if text.encode(self.encoding).decode() != text:
+                    raise HeaderError(f"{error} The header is in UTF-8: --encoding utf-8") from None
             raise HeaderError(str(error)) from None
         return header
 
