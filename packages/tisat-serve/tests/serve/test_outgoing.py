@@ -8,16 +8,19 @@ import time
 import msgspec
 import pytest
 
-from serve.conftest import requests_of
+from serve.conftest import local_client, requests_of
 from serve.receivers import Receiver
 from serve.test_configured import told
 from serve.test_sinks_sources import until
 from tisat.errors import InputError, TisatError
+from tisat_serve.api.app import make_app
 from tisat_serve.api.table import about
 from tisat_serve.cluster.peers import Peers
 from tisat_serve.config import parts_of
+from tisat_serve.console import routes
 from tisat_serve.http_client import ask
 from tisat_serve.reload import apply
+from tisat_serve.security import Tokens, make_token
 from tisat_serve.service import Service, Settings
 from tisat_serve.sinks.alertmanager import Alertmanager
 from tisat_serve.sinks.outbox import Outbox, Webhook
@@ -168,3 +171,38 @@ def test_clients_of_brokers_are_made_once_all_is_checked_and_end_at_a_reload(ser
     assert len(alive) == 2
     service.stop()
     assert not alive
+
+
+def test_a_sink_that_failed_is_a_problem_on_every_page_until_it_succeeds(engine_in, tmp_path, monkeypatch):
+    monkeypatch.setattr("tisat_serve.sinks.outbox.LONGEST_WAIT", 0.0)
+    with Receiver() as receiver:
+        url = receiver.url
+    hook, manager = Outbox([Webhook("hook", url)]), Alertmanager("am", url, every=0.1)
+    service = Service(engine_in(tmp_path, routes=("hook",), clock=time.time), parts=[hook, manager]).start()
+    client = local_client(make_app(service, Tokens(service.engine.store), more=routes(service)))
+    until(lambda: any("am: the alarms could not be told" in one for one in service.problems))
+    assert manager.failed, "though there is nothing to tell"
+    service.ingest([row for rows in requests_of(count=200) for row in rows])
+    until(lambda: any("hook: " in one for one in service.problems))
+    (alarm, *_) = service.view.alarms()
+    for address in ("/", "/alarms", f"/alarm/{alarm.id}", "/entity/e1", "/budget", "/whatif", "/proposals", "/care"):
+        banner = client.get(address).text.partition('id="problems"')[2].partition("</div>")[0]
+        assert "am: the alarms could not be told" in banner, address
+        assert "hook: " in banner, address
+    make_token(service.engine.store, "ana", ["read"], 0.0)
+    assert "could not be told" not in client.get("/login").text, "nothing to who is not logged in"
+    service.stop()
+
+    monkeypatch.setattr("tisat_serve.sinks.outbox.LONGEST_WAIT", 3600.0)
+    service.engine.store.close()
+    restarted = engine_in(tmp_path, routes=("hook",), clock=time.time)
+    with restarted.store.writing() as write:
+        write.execute("UPDATE outbox SET due = due + 3600 WHERE id != (SELECT min(id) FROM outbox)")
+        write.execute("UPDATE outbox SET due = ? WHERE id = (SELECT min(id) FROM outbox)", (time.time() + 1.0,))
+    with Receiver() as receiver:
+        hook = Outbox([Webhook("hook", receiver.url)])
+        service = Service(restarted, parts=[hook]).start()
+        assert any("hook: " in one for one in service.problems), "as before the restart"
+        until(lambda: not service.engine.store.read("SELECT 1 FROM outbox"))
+        assert service.problems == []
+        service.stop()

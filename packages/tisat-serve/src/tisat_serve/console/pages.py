@@ -98,8 +98,9 @@ class Console:
 
         author = request.scope.get("tisat.author") or ""
         content = template.render(
-            page=name, here=here, author="" if author == "local" else author, query=query, **values
-        )
+            page=name, here=here, author="" if author == "local" else author, query=query,
+            problems=self.service.problems if author else [], **values,  # nothing to who is not logged in
+        )  # fmt: skip
         return HTMLResponse(content, code, {"Cache-Control": "no-store"})
 
     def guarded(self, render: Callable[[Request], Response]) -> Callable[[Request], Response]:
@@ -312,13 +313,10 @@ class Console:
 
     def care(self, request: Request) -> Response:
         """Maintenance windows and rules that hold messages back."""
-        return self.page(
-            "care",
-            request,
-            pauses=self.view.pauses(ended=True),
-            rules=self.view.rules(ended=True),
-            patterns=self.view.patterns(ended=True),
-        )
+        tables: dict[str, Any] = {
+            name: getattr(self.view, name)(ended=True) for name in ("pauses", "rules", "patterns")
+        }
+        return self.page("care", request, **tables)
 
     def shards(self, request: Request) -> Response:
         """The fleets of all shards on one page, read from the others.

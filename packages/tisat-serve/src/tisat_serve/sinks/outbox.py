@@ -122,6 +122,8 @@ class SinkWorker:
         """Begin."""
         self._service = service
         getattr(self.sink, "start", lambda _: None)(service)
+        kept = "SELECT error FROM outbox WHERE sink = ? AND error != '' ORDER BY id DESC LIMIT 1"
+        self.error = next((error for (error,) in service.engine.store.read(kept, (self.sink.name,))), "")
         self._thread = threading.Thread(target=self._run, name=f"tisat-sink-{self.sink.name}", daemon=True)
         self._thread.start()
 
@@ -164,7 +166,7 @@ class SinkWorker:
                     service.say(f"{self.sink.name}: a message could not be sent and is kept: {error}")
             if self._end.is_set() and error:
                 return  # the store may be closed by now; the message is in it
-            self.error = error
+            recovered, self.error = self.error and not error, error
             late = now - first["at"] > PATIENCE
             with store.writing() as write:
                 for record in records:
@@ -176,6 +178,8 @@ class SinkWorker:
                             "UPDATE outbox SET due = ?, tries = ?, error = ? WHERE id = ?",
                             (now + min(2.0**tries, LONGEST_WAIT), tries, error, record["id"]),
                         )
+                if recovered:  # what waits for its next try need not wait longer
+                    write.execute("UPDATE outbox SET due = ? WHERE sink = ?", (now, self.sink.name))
             self.sent += not error
             self.failed += bool(error)
             self.given_up += bool(error) and late

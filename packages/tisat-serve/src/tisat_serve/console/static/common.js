@@ -147,17 +147,17 @@ let waiting = null;
 export async function refresh() {
   waiting = null;
   if (document.hidden || document.activeElement?.closest("form")) return;
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const parts = all("[data-live]"), page = parts.length > 1 ? location.href : "/care"; // the cheapest page, for its problems
+  const answer = await fetch(page, { headers: { Accept: "text/html" } });
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  for (const part of all("[data-live]")) {
+  for (const part of parts) {
     const now = fresh.getElementById(part.id);
-    if (now) part.replaceChildren(...now.childNodes);
+    if (!now) continue;
+    part.replaceChildren(...now.childNodes);
+    for (const prepare of [localise, remembered, ranged]) prepare(part);
   }
-  document.title = fresh.title;
-  localise();
-  remembered();
-  ranged();
+  if (page === location.href) document.title = fresh.title;
   document.dispatchEvent(new CustomEvent("tisat:fresh"));
 }
 
