@@ -152,3 +152,26 @@ def test_groups_of_one_entity_are_not_listed_twice(monkeypatch, client, service)
     rows = page[page.index("<h2>Fleet and groups") : page.index("<h2>Entities")]
     assert "<b>e1</b>" not in rows
     assert "<b>all</b>" in rows
+
+
+@pytest.mark.parametrize("now", [START + 60 * 200, START - 10 * 365 * 86400, START + 365 * 86400])
+def test_a_wrong_clock_moves_no_page_of_the_others(engine_in, tmp_path, now):
+    """Rows of now, of the past and of the future."""
+    service = Service(engine_in(tmp_path / "data", clock=lambda: float(now))).start()
+    for rows in requests_of():
+        service.ingest(rows)
+    decade = START + 10 * 365 * 86400
+    service.ingest([Row(entity="e2", values=[60.0, 5.0, 1.0], time=decade + 60 * k) for k in range(3)])
+    client = local_client(make_app(service, Tokens(service.engine.store), more=routes(service)))
+    heat = client.get("/api/v1/heatmap").json()
+    assert heat["stop"] == pytest.approx(START + 60 * 199, abs=1.0)
+    assert set(heat["state"][0]) > {"c"}
+    page = client.get("/").text
+    assert "A clock is far ahead" in page
+    shown = msgspec.json.decode(re.findall(r'id="heat-data">(.*?)</script>', page)[0])
+    assert shown["stop"] == pytest.approx(START + 60 * 199, abs=2.0)
+    assert f"{len(service.view.alarms(sort='statistic'))} raised" in page
+    assert "is its clock right?" in client.get("/entity/e2").text
+    assert "is its clock right?" not in client.get("/entity/e1").text
+    assert service.feedback.refits.newest("main") == (START + 60 * 199) * 10**9
+    service.stop()

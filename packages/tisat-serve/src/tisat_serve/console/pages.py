@@ -32,6 +32,7 @@ from tisat_serve.console import labels as words
 from tisat_serve.console.heat_rows import STEPS, joined, select_rows
 from tisat_serve.service import Service
 from tisat_serve.structs import EntityInfo
+from tisat_serve.views.wrong_clocks import newest_time
 
 ALL_ROWS = 120  # entities on the page of all shards
 LINES = 200  # of the list of alarms, one for each that recurs
@@ -125,7 +126,7 @@ class Console:
     # ------------------------------------------------------------------ what pages ask about
 
     def _newest(self, entities: list[EntityInfo]) -> float | None:
-        return max((one.time for one in entities if one.time is not None), default=None)
+        return newest_time((one.time for one in entities), self.service.engine.clock())
 
     def _period(self, group: str = "") -> float:
         """Seconds between two rows: of a group, or the shortest of all."""
@@ -190,7 +191,7 @@ class Console:
             counts=self.view.counts(), total=len(every), found=len(entities), number=number, pages=pages, search=search,
             together=[one for one in self.view.incidents(active=True, limit=9) if len(one.entities) > 1],
             status=status, group=group, groups=sorted({one.group for one in every}), week=self._week(every),
-            alarms=self.view.alarms(active=True, limit=9), example="" if every else self._example(request),
+            ahead=self.view.ahead(), alarms=self.view.alarms(active=True, limit=9), example="" if every else self._example(request),
         )  # fmt: skip
 
     def _example(self, request: Request) -> str:

@@ -30,6 +30,7 @@ from tisat_serve.engine.row_encoding import ACCEPTED
 from tisat_serve.feedback.whatif import WhatIfComparison, book_of, compare_alarms, sentences_of
 from tisat_serve.folder.archive import FOREVER, rows_of, stretches
 from tisat_serve.structs import Shadow
+from tisat_serve.views.wrong_clocks import latest_time
 from tisat_serve.worker import ThreadedPart
 
 if TYPE_CHECKING:
@@ -234,8 +235,11 @@ class Refits:
             write.execute("DELETE FROM models WHERE id = ? AND id NOT IN (SELECT model FROM calibrations)", (number,))
 
     def newest(self, group: str) -> int:
-        """The time of the latest row of a group."""
-        return max((cell.newest for cell in list(self.engine.cells.values()) if cell.group == group), default=0)
+        """The time of the latest row of a group that is not ahead."""
+        cells = list(self.engine.cells.values())
+        times = [cell.newest for cell in cells if cell.group == group and cell.newest > -(2**62)]
+        latest = latest_time([time * 1e-9 for time in times], self.engine.clock())
+        return max((time for time in times if time * 1e-9 <= latest), default=0)
 
 
 def refitted(watch: Watch, parts: list[Series], budget: str) -> Watch:

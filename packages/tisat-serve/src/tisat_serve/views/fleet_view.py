@@ -24,6 +24,7 @@ from tisat_serve.feedback import whatif
 from tisat_serve.folder.archive import nanoseconds
 from tisat_serve.views import heatmap as heat
 from tisat_serve.views.history_chart import history_chart
+from tisat_serve.views.wrong_clocks import latest_time
 
 _ALARMS = (
     "SELECT alarms.*, coalesce((SELECT word FROM labels WHERE labels.alarm = alarms.id ORDER BY labels.id DESC LIMIT 1), 'unmarked') "
@@ -58,9 +59,12 @@ class FleetView:
         open_alarms: dict[str, str] = dict(
             self.store.read("SELECT entity, id FROM alarms WHERE cleared IS NULL AND sort = 'statistic'" + _LAST_CALLED)
         )
+        latest = self._latest()
         with engine.lock:
             entities = [
-                self._entity(cell, open_alarms) for cell in engine.cells.values() if search.lower() in cell.name.lower()
+                self._entity(cell, open_alarms, latest)
+                for cell in engine.cells.values()
+                if search.lower() in cell.name.lower()
             ]
         entities = [one for one in entities if not status or one.status == status]
         return sorted(entities, key=lambda one: (-(one.ratio or 0.0), one.name))
@@ -72,13 +76,31 @@ class FleetView:
             "SELECT entity, id FROM alarms WHERE entity = ? AND cleared IS NULL AND sort = 'statistic'" + _LAST_CALLED,
             (name,),
         )
+        latest = self._latest()
         with self.engine.lock:
-            return self._entity(cell, dict(records))
+            return self._entity(cell, dict(records), latest)
 
-    def _entity(self, cell: EntityState, open_alarms: dict[str, str]) -> structs.EntityInfo:
+    def _latest(self) -> float:
+        """The latest time of a row that is not ahead."""
+        times = [cell.at * NS for cell in list(self.engine.cells.values()) if cell.at is not None]
+        return latest_time(times, self.engine.clock())
+
+    def ahead(self) -> list[str]:
+        """Entities whose clock is ahead of this machine's and of most others."""
+        latest = self._latest()
+        cells = list(self.engine.cells.values())
+        return [cell.name for cell in cells if cell.at is not None and cell.at * NS > latest]
+
+    def _entity(self, cell: EntityState, open_alarms: dict[str, str], latest: float) -> structs.EntityInfo:
         monitor = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name]
         tally, moved = monitor.tally, monitor.movement
         at = cell.newest if cell.newest > -(2**62) else None
+        trouble = [monitor.trouble] if monitor.trouble else []
+        if cell.at is not None and cell.at * NS > latest:
+            far = spelt(cell.at * NS - self.engine.clock())
+            trouble.append(
+                f"Its last row is {far} ahead of this machine's clock, and ahead of most entities: is its clock right?"
+            )
         pause = self.engine.policy.pause(cell.name, at if at is not None else 0)
         return structs.EntityInfo(
             name=cell.name,
@@ -96,7 +118,7 @@ class FleetView:
             alarm=open_alarms.get(cell.name) if monitor.condition != "calm" else None,
             silent_channels=list(monitor.silent),
             paused=pause is not None,
-            trouble=monitor.trouble or "",
+            trouble=" ".join(trouble),
         )
 
     def calibrated(self, name: str) -> float:

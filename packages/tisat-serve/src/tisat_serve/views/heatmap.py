@@ -10,6 +10,7 @@ import numpy as np
 from tisat.utils.types import Array, Integers
 from tisat_serve.engine.row_encoding import ACCEPTED, CODES, Brief, joined, unpack_brief
 from tisat_serve.structs import HeatMap
+from tisat_serve.views.wrong_clocks import newest_time
 
 if TYPE_CHECKING:
     from tisat_serve.views.fleet_view import FleetView
@@ -21,10 +22,11 @@ LETTERS = "-wuca"  # nothing came, warming up, unusable, calm, alarm: the later 
 
 
 def span_of(view: FleetView, start: float | None, stop: float | None) -> tuple[float, float]:
-    """The stretch asked for: up to the newest row, one day before that, unless told."""
+    """The stretch asked for: up to the newest row whose time is not ahead, one day before that, unless told."""
     if stop is None:
-        newest = [cell.newest for cell in view.engine.cells.values() if cell.newest > -(2**62)]
-        stop = max(newest) * 1e-9 + 1e-3 if newest else view.engine.clock()
+        now = view.engine.clock()
+        newest = newest_time([cell.at and cell.at * 1e-9 for cell in view.engine.cells.values()], now)
+        stop = now if newest is None else newest + 1e-3
     if start is None:
         start = stop - DAY
     first, last = (min(max(float(at), EARLIEST), LATEST) for at in (start, stop))

@@ -17,8 +17,8 @@ export function local(seconds, long = true, fine = false) {
 }
 
 export function short(seconds) {
-  const t = new Date(1000 * seconds);
-  return `${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${two(t.getMinutes())}`;
+  const t = new Date(1000 * seconds), year = t.getFullYear() === new Date().getFullYear() ? "" : `${t.getFullYear()}-`;
+  return `${year}${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${two(t.getMinutes())}`;
 }
 
 export function number(value) {
