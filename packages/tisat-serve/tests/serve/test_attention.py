@@ -12,6 +12,7 @@ import pytest
 from serve.conftest import START, local_client, requests_of
 from serve.receivers import Receiver
 from serve.test_hostile import Listening
+from serve.test_sinks_sources import until
 from tisat.errors import InputError, NotFoundError
 from tisat_serve.api.app import make_app
 from tisat_serve.console import routes
@@ -148,3 +149,28 @@ def test_the_last_row_and_its_band_are_series_that_a_dashboard_draws(client, fil
     monkeypatch.setattr("tisat_serve.views.band.MOST", 3)
     refused = client.get("/metrics/band")
     assert (refused.status_code, refused.json()["parameter"]) == (400, "match")
+
+
+def test_a_silent_channel_is_counted_as_the_table_shows_it_and_ends_by_itself(service):
+    values = [one for rows in requests_of(2, faulty=()) for one in rows]
+    for one in values:
+        if one.entity == "e0" and one.time >= START + 60 * 60:
+            one.values[1] = None
+    for k in range(0, len(values), 10):
+        service.ingest(values[k : k + 10])
+    client = local_client(make_app(service, Tokens(service.engine.store), more=routes(service)))
+    (alarm,) = service.view.alarms(active=True)
+    assert (alarm.sort, alarm.entity) == ("channel", "e0")
+    page = client.get("/").text
+    assert "1 of 2 entities has an alarm on." in page
+    assert client.get("/api/v1/about").json()["entities"] == {"alarm": 1, "ok": 1}
+    assert 'tisat_entities{status="alarm"} 1.0' in client.get("/metrics").text
+    assert service.view.entity("e0").alarm == alarm.id
+    refused = client.post(f"/api/v1/alarms/{alarm.id}/accept", json={"author": "eva"})
+    assert refused.status_code == 409
+    assert "it ends when the channel sends values again" in refused.json()["error"]
+    assert "/accept" not in client.get(f"/alarm/{alarm.id}").text, "no button"
+    service.ingest([Row(entity="e0", values=[60.0, 5.0, 1.0], time=START + 60 * (200 + k)) for k in range(3)])
+    until(lambda: service.view.alarm(alarm.id).alarm.cleared is not None)
+    assert service.view.entity("e0").silent_channels == []
+    assert "is over" in client.post(f"/api/v1/alarms/{alarm.id}/accept", json={"author": "eva"}).json()["error"]

@@ -24,6 +24,10 @@ from tisat.io.timestamps import read_time
 from tisat.utils.types import Flags, Integers, JsonDict
 
 MERGED = "merged into an alarm that is ongoing"
+MISSING = {  # why alarms about the data cannot be accepted
+    "channel": "is about a silent channel: it ends when the channel sends values again",
+    "silence": "is about missing rows: it ends when a row comes",
+}
 ONGOING = (
     "SELECT incident FROM alarms WHERE entity = ? AND cleared IS NULL AND json_extract(document, '$.state') = 'ongoing' "
     "ORDER BY raised LIMIT 1"

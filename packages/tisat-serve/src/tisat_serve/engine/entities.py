@@ -150,6 +150,12 @@ class Entities:
             raise NotFoundError(f"The service must know the entity. Got {entity[:200]!r} instead.")
         return cell
 
+    def status(self, cell: EntityState) -> str:
+        """The status of an entity; a channel that is silent is an alarm too."""
+        if cell.quiet:
+            return "silent"
+        return "alarm" if self.groups[cell.group].fleet_of(cell.calibration)[cell.name].silent else cell.status
+
     def group(self, name: str) -> Group:
         """A group by its name; the first where none is said."""
         group = self.groups.get(name or next(iter(self.groups)))

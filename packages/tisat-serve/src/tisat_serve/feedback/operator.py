@@ -20,7 +20,7 @@ from tisat.alarms.suppression import Suppression
 from tisat.errors import ConflictError, InputError, NotFoundError, ParameterError
 from tisat.utils.numbers import say_number
 from tisat.utils.types import JsonDict
-from tisat_serve.alarms.alarm_log import in_pauses
+from tisat_serve.alarms.alarm_log import MISSING, in_pauses
 from tisat_serve.alarms.known_patterns import KIND, KnownPatterns
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import add_calibration
@@ -119,19 +119,22 @@ class OperatorFeedback:
         return entity, group, sort, document
 
     def accept(self, alarm: str, *, author: str, reason: str = "") -> AlarmInfo:
-        """Take the present level of an alarm's channels for the new normal: an ongoing alarm is over; no label is given."""
+        """Take the level of an alarm's channels for the new normal; no label is given.
+
+        An ongoing alarm is over; one that is on is ``accepted``, and over when its statistic falls.
+        """
         author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
         entity, _, sort, document = self._alarm(alarm)
         info = self.view.alarm(alarm).alarm
-        if sort != "statistic" or info.cleared is not None or entity not in self.engine.cells:
-            raise ConflictError(f"The alarm must be on or ongoing to be accepted. {alarm[:64]!r} is not.")
-        calibration_document = json.loads(document)
+        why = "is over" if info.cleared is not None else MISSING.get(sort, "")
+        if why or entity not in self.engine.cells:
+            why = why or "is of an entity that was handed over"
+            raise ConflictError(f"The alarm must be about values, and on or ongoing, to be accepted. {alarm!r} {why}.")
+        named = json.loads(document)
         with self.engine.lock:
             with self.store.writing() as write:
                 self._note(write, author, f"accept {alarm}", reason)
-            self.engine.commands(
-                [(entity, ACCEPT, int(calibration_document["raised"]), calibration_document.get("model", ""))]
-            )
+            self.engine.commands([(entity, ACCEPT, int(named["raised"]), named.get("model", ""))])
         self.engine.notify({"what": "accepted", "alarm": alarm, "entity": entity})
         return self.view.alarm(alarm).alarm
 
@@ -389,11 +392,8 @@ def _check(value: str, name: str, choices: tuple[str, ...]) -> None:
 def _text(value: str, name: str, *, empty: bool = False) -> str:
     """Text a person gave: of reasonable length, without control characters."""
     text = value.strip()
-    if (
-        (not text and not empty)
-        or len(text) > LONGEST_TEXT
-        or any(ord(sign) < 32 and sign not in "\n\t" for sign in text)
-    ):
+    control = any(ord(sign) < 32 and sign not in "\n\t" for sign in text)
+    if control or len(text) > LONGEST_TEXT or not (text or empty):
         raise InputError(
             f"The {name} must be text of {0 if empty else 1} to {LONGEST_TEXT} characters. Got {text[:40]!r} instead."
         )

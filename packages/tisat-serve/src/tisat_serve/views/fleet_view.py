@@ -31,7 +31,7 @@ _ALARMS = (
     "AS label, coalesce((SELECT author FROM acknowledgements WHERE alarm = alarms.id ORDER BY id DESC LIMIT 1), '') AS acknowledged, "
     "(SELECT until FROM acknowledgements WHERE alarm = alarms.id ORDER BY id DESC LIMIT 1) AS snoozed FROM alarms"
 )
-_LAST_CALLED = " ORDER BY coalesce(json_extract(document, '$.state'), '') = 'merged' DESC, raised"  # the last one stays
+_LAST_CALLED = " AND sort != 'silence' ORDER BY sort = 'statistic', coalesce(json_extract(document, '$.state'), '') = 'merged' DESC, raised"  # the last one stays
 NS = 1e-9
 COUNTS = ("false_alarms", "avoided", "true_alarms", "missed", "unlabelled", "rows", "seen")  # of a proposal
 
@@ -57,7 +57,7 @@ class FleetView:
         """
         engine = self.engine
         open_alarms: dict[str, str] = dict(
-            self.store.read("SELECT entity, id FROM alarms WHERE cleared IS NULL AND sort = 'statistic'" + _LAST_CALLED)
+            self.store.read("SELECT entity, id FROM alarms WHERE cleared IS NULL" + _LAST_CALLED)
         )
         latest = self._latest()
         with engine.lock:
@@ -73,7 +73,7 @@ class FleetView:
         """One entity."""
         cell = self.engine.entities.get(name)
         records = self.store.read(
-            "SELECT entity, id FROM alarms WHERE entity = ? AND cleared IS NULL AND sort = 'statistic'" + _LAST_CALLED,
+            "SELECT entity, id FROM alarms WHERE entity = ? AND cleared IS NULL" + _LAST_CALLED,
             (name,),
         )
         latest = self._latest()
@@ -105,7 +105,7 @@ class FleetView:
         return structs.EntityInfo(
             name=cell.name,
             group=cell.group,
-            status="silent" if cell.quiet else cell.status,
+            status=self.engine.entities.status(cell),
             ratio=cell.ratio if math.isfinite(cell.ratio) else None,
             statistic=cell.now if math.isfinite(cell.now) else None,
             threshold=float(monitor.calibration.threshold if moved is None else moved.after),
@@ -115,7 +115,7 @@ class FleetView:
             judged=tally.judged,
             late=cell.late,
             refused=cell.refused,
-            alarm=open_alarms.get(cell.name) if monitor.condition != "calm" else None,
+            alarm=open_alarms.get(cell.name) if monitor.condition != "calm" or monitor.silent else None,
             silent_channels=list(monitor.silent),
             paused=pause is not None,
             trouble=" ".join(trouble),
@@ -139,7 +139,7 @@ class FleetView:
     def counts(self) -> dict[str, int]:
         """How many entities are in each status."""
         with self.engine.lock:
-            words = ["silent" if cell.quiet else cell.status for cell in self.engine.cells.values()]
+            words = [self.engine.entities.status(cell) for cell in self.engine.cells.values()]
         return {word: words.count(word) for word in sorted(set(words))}
 
     history = history_chart

@@ -56,7 +56,7 @@ class Metrics(Collector):
         now = engine.steady()
         with engine.lock:
             cells = [
-                ((c.name, c.group), c.ratio, max(now - c.heard, 0.0), c.late, "silent" if c.quiet else c.status)
+                ((c.name, c.group), c.ratio, max(now - c.heard, 0.0), c.late, engine.entities.status(c))
                 for c in engine.cells.values()
             ]
         ratios = [(who, ratio) for who, ratio, *_ in cells if math.isfinite(ratio)]
@@ -66,7 +66,7 @@ class Metrics(Collector):
         yield gauge("tisat_alarm_ratio", said, ratios, WHO)
         yield gauge("tisat_last_row_age_seconds", "Seconds since the last row came.", ages, WHO)
         yield counter("tisat_late_rows", "Rows that came too late or twice.", ((c[0], c[3]) for c in cells), WHO)
-        yield gauge("tisat_alarm_active", "1 while the alarm is on.", ((c[0], c[4] == "alarm") for c in cells), WHO)
+        yield gauge("tisat_alarm_active", "1 while an alarm is on.", ((c[0], c[4] == "alarm") for c in cells), WHO)
         yield gauge("tisat_entities", "Entities in each status.", counts, ("status",))
 
     def _budget_metrics(self) -> Iterator[Metric]:
