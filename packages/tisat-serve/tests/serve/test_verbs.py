@@ -256,3 +256,18 @@ def test_a_dry_run_refuses_what_the_service_would(model, tmp_path):
     assert not (tmp_path / "w").exists()
     assert tisat("serve", "token", "--data", tmp_path / "w", "--name", "desk", "--scope", "admin").code == 0
     assert tisat(*words).code == 0
+
+
+def test_a_budget_for_each_machine_is_shared_by_what_the_reader_can_type(model, tmp_path):
+    (tmp_path / "models").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "models" / f"{name}.tisat").write_bytes(model.read_bytes())
+    words = ("serve", "--model", tmp_path / "models", "--data", tmp_path / "w", "--dry-run", "--budget")
+    said = " ".join(tisat(*words, "1/1000 rows").out.split())
+    assert "To share it among them: --budget '1/1000 rows over 2 machines'." in said
+    done = tisat(*words, "1/500 rows over 2 machines")
+    assert "each machine gets one false alarm in" in done.out, done.error
+    file = tmp_path / "serve.toml"
+    file.write_text("data = 'v'\n[[group]]\nname = 'all'\nmodel = 'models'\n")
+    said = " ".join(tisat("serve", "--config", file, "--dry-run").out.split())
+    assert "To share it among them: budget = '1/1000 rows over 2 machines' in " in said

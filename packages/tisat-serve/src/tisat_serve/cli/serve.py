@@ -88,7 +88,7 @@ def serve(
     settings.listen.host = host or settings.listen.host
     settings.listen.port = settings.listen.port if port is None else port
     if dry_run:
-        _dry_run(settings, entities)
+        _dry_run(settings, entities, config)
         return
     _run(settings, config)
 
@@ -249,7 +249,7 @@ def _names_one(match: str) -> bool:
     return not any(sign in re.sub(r"\[[*?[]\]", "", match) for sign in "*?[")
 
 
-def _dry_run(config: Config, entities: int) -> None:
+def _dry_run(config: Config, entities: int, path: Path | None) -> None:
     from tisat_serve.config import groups_of, parts_of, settings_of
     from tisat_serve.folder.backup import estimate
     from tisat_serve.runner import check_listening
@@ -264,7 +264,7 @@ def _dry_run(config: Config, entities: int) -> None:
     else:
         check_listening(config.listen.host, None, url=config.listen.url)
     groups = groups_of(config, say=_say)
-    _say_budget(groups)
+    _say_budget(groups, path)
     counts = [1 if _names_one(group.match) else entities for group in groups]
     days = [group.retention / 86400.0 for group in groups]
     measured: dict[object, dict[str, float]] = {}  # models alike in detector and channels are measured once
@@ -300,13 +300,19 @@ def _echo_needs(size: Mapping[str, float], days: str) -> None:
     typer.echo(f"  restart    {size['restart_seconds']:.0f} s after a kill, beside the start of Python")
 
 
-def _say_budget(groups: Sequence[Group]) -> None:
+def _say_budget(groups: Sequence[Group], path: Path | None) -> None:
     """Say what the budget is of one machine and of all, where each has a model of its own."""
     from tisat.cli.machines import fleet_words
 
     budgets = {group.watch.calibration.budget for group in groups}
     if len(groups) > 1 and len(budgets) == 1 and all(_names_one(group.match) for group in groups):
-        _say(fleet_words(budgets.pop(), len(groups)))
+        budget = budgets.pop()
+        shared = f"'{budget} over {len(groups)} machines'"
+        _say(
+            fleet_words(
+                budget, len(groups), share=f"--budget {shared}" if path is None else f"budget = {shared} in {path}"
+            )
+        )
 
 
 from tisat_serve.cli import feedback as _feedback  # noqa: E402, F401 - more verbs of the same command

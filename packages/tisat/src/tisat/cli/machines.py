@@ -96,8 +96,10 @@ def budget_of(budget: str | None, fleet_budget: str | None, machines: int) -> st
     return f"{fleet_budget} over {machines} machines"
 
 
-def fleet_words(budget: str, machines: int) -> str:
+def fleet_words(budget: str, machines: int, *, share: str = "") -> str:
     """Explain a budget for each of several machines and for all of them together.
+
+    ``share`` is what to type to share it among them; ``--fleet-budget`` unless given.
 
     Examples
     --------
@@ -118,9 +120,10 @@ def fleet_words(budget: str, machines: int) -> str:
         per_machine, together = spelt(seconds), spelt(seconds / machines)
     if " over " in budget:
         return f"Budget {budget}: each machine gets one false alarm in {per_machine} on average."
+    share = share or f"--fleet-budget {budget if ' ' not in budget else repr(budget)}"
     return (
         f"Budget {budget} is for each machine: {machines} machines together may raise one in {together} on average. "
-        f"To share it among them: --fleet-budget {budget if ' ' not in budget else repr(budget)}."
+        f"To share it among them: {share}."
     )
 
 
