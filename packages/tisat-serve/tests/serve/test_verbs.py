@@ -183,11 +183,17 @@ def test_a_token_is_shown_once_and_can_be_ended(tmp_path):
     made = tisat("serve", "token", "--data", tmp_path / "w", "--name", "anna", "--scope", "read")
     assert "tisat_" in made.out
     assert "not shown again" in made.out
+    assert "from now on every request needs a token, those of this machine too" in made.out
+    assert "--scope read for a scrape of /metrics" in made.out
+    other = tisat("serve", "token", "--data", tmp_path / "w", "--name", "otto", "--scope", "ingest")
+    assert "every request" not in other.out
+    tisat("serve", "token", "--data", tmp_path / "w", "--name", "otto", "--end")
     again = tisat("serve", "token", "--data", tmp_path / "w", "--name", "anna", "--scope", "read")
     assert "in use" in again.error
     assert "is ended" in tisat("serve", "token", "--data", tmp_path / "w", "--name", "anna", "--end").out
     with Store(tmp_path / "w", beside=True) as store:
-        assert store.read("SELECT name, scopes, ended IS NULL FROM tokens") == [("anna", "read", 0)]
+        found = store.read("SELECT name, scopes, ended IS NULL FROM tokens")
+    assert found == [("anna", "read", 0), ("otto", "ingest", 0)]
 
 
 def test_backup_restore_export_and_move_by_name(engine_in, tmp_path):

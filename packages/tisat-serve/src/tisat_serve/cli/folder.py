@@ -42,8 +42,14 @@ def token(
                     "no token is in force: a service that other machines can reach refuses everything until you make one"
                 )
         else:
+            first = not store.read("SELECT 1 FROM tokens WHERE ended IS NULL")
             typer.echo(make_token(store, name, list(scope or []), time.time()))
             _say("keep it: it is not shown again. A running service takes it from now on")
+            if first:
+                _say(
+                    "it is the only one in force: from now on every request needs a token, those of this machine too. Make one with --scope label for "
+                    "who looks at the console (read: without marking alarms) and one with --scope read for a scrape of /metrics, sent as Authorization: Bearer"
+                )
 
 
 @app.command("backup")
