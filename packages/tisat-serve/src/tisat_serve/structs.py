@@ -153,6 +153,7 @@ class AlarmInfo(msgspec.Struct):
     known: str = ""  # the accepted pattern it is of: nobody is called
     ongoing_since: float | None = None  # when the statistic fell while its channels were still different
     acknowledged: str = ""  # who is on it
+    accepted: str = ""  # who accepted it while it is on, of an alarm asked for by itself: it ends as the new normal
     snoozed: float | None = None  # nobody is told again until then, seconds since 1970
 
 

@@ -183,6 +183,29 @@ def test_an_alarm_is_ongoing_until_somebody_accepts_it(broken):
     assert client.post("/api/v1/alarms/none/accept", json={"author": "eva"}).status_code == 404
 
 
+def test_an_alarm_accepted_while_it_is_on_says_so_until_it_ends(steps_watch, tmp_path):  # noqa: F811
+    values = plant(800, 2)
+    values[300:, 1] += 2.0
+    rows = [Row("pump", one.tolist(), START + 60 * k) for k, one in enumerate(values)]
+    with Store(tmp_path) as store:
+        service = Service(Engine(store, [Group("main", steps_watch)], clock=lambda: float(START)))
+        done = 301
+        service.engine.ingest(rows[:done])
+        while not service.view.alarms(active=True):
+            service.engine.ingest(rows[done : done + 1])
+            done += 1
+        (alarm,) = service.view.alarms(active=True)
+        client = local_client(make_app(service, Tokens(store), more=routes(service)))
+        said = client.post(f"/api/v1/alarms/{alarm.id}/accept", json={"author": "eva"}).json()
+        assert (said["state"], said["accepted"]) == ("raised", "eva")
+        page = client.get(f"/alarm/{alarm.id}").text
+        assert "eva accepted it. It stays on until its statistic falls" in page
+        assert "/accept" not in page
+        service.engine.ingest(rows[done:])
+        over = service.view.alarm(alarm.id).alarm
+        assert (over.state, over.accepted) == ("new normal", "")
+
+
 def test_accepting_is_kept_over_a_kill(broken, steps_watch):  # noqa: F811
     (alarm,) = [one for one in broken.view.alarms(active=True) if one.state == "ongoing"]
     broken.feedback.accept(alarm.id, author="eva")

@@ -246,7 +246,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              lambda s, p, q, b, a: s.feedback.label(p["id"], b.word, author=_author(b, a), reason=b.reason), body=LabelBody),
     Endpoint("POST", f"{A}/alarms/{{id}}/acknowledge", "Say that somebody is on an alarm, or snooze it for some minutes.", "label", structs.Acknowledgement,
              lambda s, p, q, b, a: s.feedback.acknowledge(p["id"], author=_author(b, a), reason=b.reason, minutes=b.minutes), body=AcknowledgeBody),
-    Endpoint("POST", f"{A}/alarms/{{id}}/accept", "Take the level of an alarm's channels for the new normal: an ongoing alarm is over.", "label", structs.AlarmInfo,
+    Endpoint("POST", f"{A}/alarms/{{id}}/accept", "Take the level of an alarm's channels for the new normal: an ongoing alarm is over, one that is on when its statistic falls.", "label", structs.AlarmInfo,
              lambda s, p, q, b, a: s.feedback.accept(p["id"], author=_author(b, a), reason=b.reason), body=Said),
     Endpoint("GET", f"{A}/incidents", "Alarms that began together over entities, the latest first, with what moved first.", "read", list[structs.IncidentInfo],
              lambda s, p, q, b, a: s.view.incidents(**_fields(q)), AlarmsQuery),

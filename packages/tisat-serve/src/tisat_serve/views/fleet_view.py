@@ -224,6 +224,7 @@ class FleetView:
             raise NotFoundError(f"The alarm must be in the book. Got the id {number[:64]!r}, which is not.")
         record = found[0]
         alarm, document = self.info(record), json.loads(record["document"])
+        alarm.accepted = "" if alarm.cleared is not None else self._accepted(number)
         first = alarm.channels[0] if alarm.channels else None
         earlier = self.alarms(entity=alarm.entity, stop=alarm.raised, sort=alarm.sort, limit=50)
         like = self.recurrences(entity=alarm.entity, sort=alarm.sort, stop=alarm.raised + 1e-3)
@@ -245,6 +246,12 @@ class FleetView:
             recurrence=again,
             sentences=_sentences(alarm, document, again),
         )
+
+    def _accepted(self, number: str) -> str:
+        """Who accepted an alarm last."""
+        query = "SELECT author FROM journal WHERE what IN (?, ?) ORDER BY id DESC LIMIT 1"
+        found = self.store.read(query, (f"accept {number}", f"label {number} new normal"))
+        return str(found[0][0]) if found else ""
 
     @staticmethod
     def _ongoing_since(document: JsonDict, record: JsonDict) -> float | None:
@@ -339,7 +346,8 @@ def _sentences(alarm: structs.AlarmInfo, document: JsonDict, again: str) -> list
     if alarm.state == "ongoing":
         lines.append("The change is over and its channels are still different: it is ongoing until back or accepted.")
     elif alarm.cleared is None:
-        lines.append("It is still on.")
+        accepted = f"; {alarm.accepted} accepted it: it ends as the new normal when its statistic falls"
+        lines.append(f"It is still on{accepted if alarm.accepted else ''}.")
     else:
         how = {"back": "; its channels are back", "new normal": "; accepted as the new normal"}.get(alarm.state, "")
         how = f"; {MERGED}" if alarm.state == "merged" else how
