@@ -24,6 +24,7 @@ from tisat.io.durations import seconds_of
 from tisat.utils.near_names import meant_file
 from tisat.utils.types import JsonDict
 from tisat.watch import Watch
+from tisat_serve.config_tables import Config, GroupTable, SinkTable, SourceTable, meant_field
 from tisat_serve.engine.engine import Limits
 from tisat_serve.engine.group import Group
 from tisat_serve.http_client import basic, check_address
@@ -43,134 +44,6 @@ WARM = 300  # steps a query looks back at its first start, so that no detector h
 T = TypeVar("T")
 
 
-class Listen(msgspec.Struct, forbid_unknown_fields=True):
-    """Listening address; ``url`` is how others reach the console."""
-
-    host: str = "127.0.0.1"
-    port: int = 8765
-    url: str = ""
-    certificate: str = ""
-    key: str = ""
-
-
-class LimitsTable(msgspec.Struct, forbid_unknown_fields=True):
-    """Limits on requests and entities."""
-
-    entities: int = 20_000
-    rows_waiting: int = 20_000
-    rows_in_request: int = 10_000
-    body_bytes: int = 16 << 20
-    save_rows: int = 64
-
-
-class KeepTable(msgspec.Struct, forbid_unknown_fields=True):
-    """How long alarms that are over (with their labels) and the journal are kept; history is kept as its group says."""
-
-    alarms: str = "730 days"
-    journal: str = "730 days"
-
-
-class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
-    """A group of entities with one model, or with a folder of models: then a group for each machine that ``match`` fits.
-
-    Where ``model`` is not there yet, it is fitted on ``history`` of the group's source.
-
-    ``rule`` is the name of an alarm rule, or a table ``[group.rule]`` with a ``name`` and its options; the model's own unless given.
-    """
-
-    name: str
-    model: str
-    match: str = "*"
-    budget: str | None = None
-    rule: str | JsonDict | None = None
-    lateness: str = "0 s"
-    silent_after: str | None = None
-    retention: str = "14 days"
-    ignore_extra: bool = False
-    history: str | None = None
-    detector: str | None = None
-    refit: str | None = None  # propose a refit so often: "7 days"
-
-
-class _Remote(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Who we are to a server or a broker, and what we trust.
-
-    Secrets are in the environment or in files.
-
-    ``url``: by HTTP, with ``headers``, a bearer token or a user; ``mqtt`` by host and port, ``kafka`` and ``nats`` by a list.
-    """
-
-    headers: dict[str, str] = {}
-    token_env: str = ""
-    token_file: str = ""
-    password_file: str = ""
-    ca: str = ""  # a file of certificates to trust
-
-    host: str = "127.0.0.1"
-    port: int = 1883
-    user: str = ""
-    password_env: str = ""
-    tls: bool = False
-    brokers: str = ""
-    options: dict[str, str] = {}
-
-
-class SourceTable(_Remote, forbid_unknown_fields=True, kw_only=True):
-    """Where rows come from: ``promql`` (pulled), ``samples`` (pushed one by one: remote write, Influx, OTLP), ``mqtt``, ``kafka``, ``nats``."""
-
-    kind: str
-    name: str = ""
-    group: str = ""
-    url: str = ""
-    queries: dict[str, str] = {}
-    entity: str = "instance"
-    channel: str = "__name__"
-    step: str | None = None
-    offset: str = "5 s"
-    backfill: str | None = None
-    lateness: str | None = None
-    match: dict[str, str] = {}
-    rename: dict[str, str] = {}
-    topic: str = ""
-    consumers: str = "tisat"  # the consumer group
-    handover: str | None = None  # a folder that every service of the consumer group sees
-    every: str = "30 s"
-
-
-class SinkTable(_Remote, forbid_unknown_fields=True, kw_only=True):
-    """Who is told: ``alertmanager``, ``webhook``, ``apprise``, ``mqtt`` or ``kafka``.
-
-    Secrets come from the environment or a file.
-
-    ``together``: alarms that begin within so long are one message (``apprise`` 10 s, ``webhook`` 0 s unless told).
-    """
-
-    kind: str
-    name: str = ""
-    url: str = ""
-    urls: list[str] = []
-    every: str = "1 min"
-    together: str | None = None
-    labels: dict[str, str] = {}
-    secret_env: str = ""
-    secret_file: str = ""
-    topic: str = "tisat/alarms"
-
-
-class Config(msgspec.Struct, forbid_unknown_fields=True):
-    """The whole file."""
-
-    data: str
-    group: list[GroupTable]
-    shard: str = ""  # such as "2/8"
-    peers: list[str] = []  # the addresses of other shards, for one console over all
-    listen: Listen = msgspec.field(default_factory=Listen)
-    limits: LimitsTable = msgspec.field(default_factory=LimitsTable)
-    keep: KeepTable = msgspec.field(default_factory=KeepTable)
-    source: list[SourceTable] = []
-    sink: list[SinkTable] = []
-
-
 def read_config(path: Path) -> Config:
     """A configuration from its file; paths in it are relative to the file."""
     if not path.is_file():
@@ -179,7 +52,7 @@ def read_config(path: Path) -> Config:
         config = msgspec.toml.decode(path.read_bytes(), type=Config)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise InputError(
-            f"The configuration {str(path)!r} must be TOML with groups, sources and sinks. It is not: {error}."
+            f"The configuration {str(path)!r} must be TOML with groups, sources and sinks. It is not: {error}.{meant_field(str(error))}"
         ) from None
     if not config.group:
         raise InputError(f"The configuration {str(path)!r} must have at least one [[group]]. It has none.")
@@ -239,6 +112,8 @@ def settings_of(config: Config) -> tuple[Settings, Limits]:
     for name in msgspec.structs.asdict(limits):
         if getattr(limits, name) < 1:
             raise InputError(f"The limit {name!r} must be at least 1. Got {getattr(limits, name)}.")
+    if not 0 <= config.listen.port <= 65535:
+        raise InputError(f"The port of [listen] must be 0 to 65535. Got {config.listen.port} instead.")
     if config.listen.url:
         check_address(config.listen.url, "The url of [listen]")  # without a scheme it would be nobody's origin
     for name in ("certificate", "key"):

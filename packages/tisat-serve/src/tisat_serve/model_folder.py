@@ -12,7 +12,7 @@ import msgspec
 from tisat.errors import InputError
 
 if TYPE_CHECKING:
-    from tisat_serve.config import GroupTable
+    from tisat_serve.config_tables import GroupTable
 
 
 def one_each(group: GroupTable) -> list[GroupTable]:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tisat.errors import TisatError
-from tisat_serve.config import Config, groups_of, parts_of, read_config, settings_of
+from tisat_serve.config import groups_of, parts_of, read_config, settings_of
+from tisat_serve.config_tables import Config
 from tisat_serve.engine.group import Group
 from tisat_serve.service import Service
 

@@ -99,7 +99,20 @@ def test_with_a_token_pages_buttons_rows_and_live_updates_come_through_nginx(mod
 
 
 def new_token(folder):
-    command = [sys.executable, "-m", "tisat", "serve", "token", "--data", str(folder), "--name", "eva"]
+    folder.mkdir()
+    command = [
+        sys.executable,
+        "-m",
+        "tisat",
+        "serve",
+        "token",
+        "--data",
+        str(folder),
+        "--name",
+        "eva",
+        "--scope",
+        "admin",
+    ]
     done = subprocess.run(
         command, check=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": SOURCES}
     )

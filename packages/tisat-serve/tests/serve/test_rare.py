@@ -19,7 +19,7 @@ from tisat_serve.alarms.alarm_log import Policy, moment_of, suppression_of, with
 from tisat_serve.cli.feedback import _author, ask
 from tisat_serve.cli.serve import app as serving
 from tisat_serve.cluster.shards import Shard, move
-from tisat_serve.config import Config
+from tisat_serve.config_tables import Config
 from tisat_serve.engine.admission import Admission
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import Group

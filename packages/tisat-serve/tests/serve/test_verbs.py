@@ -251,6 +251,7 @@ def test_windows_that_are_not_learned_from_are_labelled_in_what_is_exported(engi
 
 def test_a_token_without_a_scope_is_none(tmp_path):
     """It had every right without a word."""
+    (tmp_path / "w").mkdir()
     done = tisat("serve", "token", "--data", tmp_path / "w", "--name", "desk")
     assert done.code == 1
     assert "must be among read, ingest, label, admin" in done.error
@@ -260,6 +261,7 @@ def test_a_dry_run_refuses_what_the_service_would(model, tmp_path):
     words = ("serve", "--model", model, "--data", tmp_path / "w", "--host", "0.0.0.0", "--dry-run")
     assert "Without a token the service must listen on this machine alone" in tisat(*words).error
     assert not (tmp_path / "w").exists()
+    (tmp_path / "w").mkdir()
     assert tisat("serve", "token", "--data", tmp_path / "w", "--name", "desk", "--scope", "admin").code == 0
     assert tisat(*words).code == 0
 
@@ -277,3 +279,11 @@ def test_a_budget_for_each_machine_is_shared_by_what_the_reader_can_type(model, 
     file.write_text("data = 'v'\n[[group]]\nname = 'all'\nmodel = 'models'\n")
     said = " ".join(tisat("serve", "--config", file, "--dry-run").out.split())
     assert "To share it among them: budget = '1/1000 rows over 2 machines' in " in said
+
+
+def test_a_token_makes_no_folder(tmp_path):
+    (tmp_path / "watch").mkdir()
+    for name, hint in (("wacth", "Did you mean 'watch'?"), ("other", "make it first: mkdir")):
+        done = tisat("serve", "token", "--data", tmp_path / name, "--name", "desk", "--scope", "read")
+        assert (done.code, hint in done.error) == (1, True), done.error
+        assert not (tmp_path / name).exists()

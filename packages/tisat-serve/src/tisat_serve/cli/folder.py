@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,9 +31,14 @@ def token(
 ) -> None:
     """Make a token, or end one. It is shown once; only its hash is kept. A running service follows at once."""
     _needs()
+    from tisat.errors import InputError
+    from tisat.utils.near_names import meant_file
     from tisat_serve.security import end_token, make_token
     from tisat_serve.store import Store
 
+    if not data.is_dir():
+        hint = meant_file(data) or f" For a new service make it first: mkdir {shlex.quote(str(data))}."
+        raise InputError(f"--data must be the folder of a service. Folder not found: {str(data)!r}.{hint}")
     with Store(data, beside=True) as store:
         if end:
             end_token(store, name, time.time())

@@ -15,7 +15,7 @@ from tisat.cli.options import Budget
 from tisat.utils.types import JsonDict, JsonMap, Options
 
 if TYPE_CHECKING:
-    from tisat_serve.config import Config
+    from tisat_serve.config_tables import Config
     from tisat_serve.engine.group import Group
 
 MOST_GROUPS = 10  # with a line of their own at the start
@@ -98,7 +98,7 @@ def _of_options(given: Options) -> Config:
     import msgspec
 
     from tisat.errors import InputError
-    from tisat_serve.config import Config
+    from tisat_serve.config_tables import Config
     from tisat_serve.model_folder import one_each
 
     streamed, told = ([], []) if given["source"] is None else _streamed(given)
