@@ -4,6 +4,7 @@ import gzip
 import json
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from serve.conftest import START, limit, local_client, plant_rows, requests_of
 pytest.importorskip("httpx2", reason="pip install 'tisat[dev]'")
 
 from tisat_serve.api.app import make_app
+from tisat_serve.api.table import ENDPOINTS
 from tisat_serve.security import Tokens, end_token, make_token
 from tisat_serve.service import Service, Settings
 
@@ -218,3 +220,15 @@ def test_a_judge_that_cannot_go_on_is_said_and_nothing_hangs(engine_in, tmp_path
     client = local_client(make_app(service, Tokens(service.engine.store)))
     assert client.get("/healthz").status_code == 500
     assert client.post("/api/v1/rows", json=as_json(requests_of()[0])).status_code == 429
+
+
+def test_a_body_that_does_not_fit_is_refused_with_its_fields_and_the_guide_has_them(client):
+    found = client.post("/api/v1/rules", json={"match": "pump-*", "rule": "flow:up", "by": "eva"})
+    assert found.status_code == 422
+    listed = "author, reason, suppress, pattern"
+    assert f"The body of /api/v1/rules must have fields of {listed}" in found.json()["error"]
+    guide = (Path(__file__).parents[4] / "docs" / "serve.md").read_text().partition("## HTTP")[2].partition("## ")[0]
+    for one in ENDPOINTS:
+        if one.method == "POST":
+            for field in one.body.__struct_encode_fields__:
+                assert f"`{field}`" in guide, (one.path, field)

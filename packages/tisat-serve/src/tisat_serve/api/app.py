@@ -41,6 +41,16 @@ def check_names(request: Request, one: Endpoint) -> None:
         raise BodyError(must, 422)
 
 
+def read_fields(content: bytes, one: Endpoint) -> object:
+    """Read the body of a request; one that does not fit is refused with the fields there are."""
+    try:
+        return msgspec.json.decode(content, type=one.body)
+    except msgspec.ValidationError as error:
+        fields = ", ".join(getattr(one.body, "__struct_encode_fields__", ()))
+        must = f"The body of {one.path} must have fields of {fields}, as /openapi.json says. It has not: {error}."
+        raise BodyError(must, 422) from None
+
+
 def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         try:
@@ -53,7 +63,7 @@ def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[R
             if one.body is not None:
                 if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
                     raise BodyError("The Content-Type must be application/json. Got another one.", 415)
-                body = msgspec.json.decode(await body_of(request, 1 << 20), type=one.body)
+                body = read_fields(await body_of(request, 1 << 20), one)
             author = request.scope.get("tisat.author", "local")
             result = await run_in_threadpool(one.call, service, dict(request.path_params), query, body, author)
         except (TisatError, msgspec.DecodeError) as error:
