@@ -245,3 +245,24 @@ def test_words_of_the_model_are_missing_values_in_rows(watch, tmp_path):
         engine.close()
     assert [one.status == "refused" for one in found] == [False, False, True]
     assert "must be a number. Got 'soon'" in found[2].reason
+
+
+def test_each_event_of_an_alarm_is_told_as_it_was_then_though_all_are_sent_at_once(engine_in, tmp_path):
+    """Two channels that joined while a sink was away were told twice as joined:2, and joined:1 never."""
+    values = plant_rows(260, seed=3)
+    rng = np.random.default_rng(0)
+    for channel, start in enumerate((100, 130, 160)):
+        values[start:200, channel] += 40.0**channel * 4.0 * rng.normal(size=200 - start)
+    engine = engine_in(tmp_path, routes=("webhook",))
+    engine.ingest([Row(entity="pump", values=one.tolist(), time=START + 60 * k) for k, one in enumerate(values)])
+    engine.settle()
+    view = FleetView(engine)
+    waiting = engine.store.records("SELECT alarm, event, body FROM outbox ORDER BY id", ())
+    sent = [message_of(view, one["alarm"], one["event"], "", one["body"]) for one in waiting]
+    joined = [one for one in sent if one.event == "joined"]
+    assert [one.key.rpartition("joined:")[2] for one in joined] == ["1", "2"]
+    assert ("power" in joined[0].why, "power" in joined[1].why) == (False, True)
+    assert len({one.key for one in sent}) == len(sent)
+    worse = [one for one in sent if one.event == "worsened"]
+    assert [one.key for one in worse] == [f"{one.id}:worsened:{one.severity}" for one in worse]
+    assert all(one.cleared is not None for one in sent), "and how it ended is said"

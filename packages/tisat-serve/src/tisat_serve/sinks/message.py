@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
+
 import msgspec
 
 from tisat.utils.types import JsonDict
@@ -41,9 +44,9 @@ class Message(msgspec.Struct):
     ] = []  # where several began together: each with its id, entity, kind, severity, state, why and url
 
 
-def message_of(view: FleetView, alarm: str, event: str, base: str) -> Message:
-    """Make the message about a logged alarm."""
-    page: AlarmPage = view.alarm(alarm)
+def message_of(view: FleetView, alarm: str, event: str, base: str, then: str = "") -> Message:
+    """Make the message about a logged alarm, as the document ``then`` of the event has it."""
+    page: AlarmPage = view.alarm(alarm, event=then)
     page_alarm = page.alarm
     over = "was accepted as the new normal" if page_alarm.state == "new normal" else "is over"
     ending = {
@@ -71,9 +74,11 @@ def message_of(view: FleetView, alarm: str, event: str, base: str) -> Message:
 NAMED = 4  # entities that a title names
 
 
-def message_of_all(view: FleetView, alarms: list[str], event: str, base: str) -> Message:
+def message_of_all(view: FleetView, alarms: list[str], event: str, base: str, documents: Sequence[str] = ()) -> Message:
     """One message about alarms that began together, as severe as the worst and on while one is; that of the first where it is alone."""
-    messages = [message_of(view, alarm, event, base) for alarm in alarms]
+    messages = [
+        message_of(view, alarm, event, base, then) for alarm, then in zip_longest(alarms, documents, fillvalue="")
+    ]
     first = messages[0]
     if len(messages) == 1:
         return first

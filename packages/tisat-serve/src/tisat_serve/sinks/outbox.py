@@ -158,8 +158,8 @@ class SinkWorker:
             first = records[0]
             error = ""
             try:
-                ids = [record["alarm"] for record in records]
-                self.sink.send(message_of_all(service.view, ids, first["event"], service.settings.url))
+                ids, then = ([record[name] for record in records] for name in ("alarm", "body"))
+                self.sink.send(message_of_all(service.view, ids, first["event"], service.settings.url, then))
             except Exception as problem:  # whatever the server does, the message is kept
                 error = f"{type(problem).__name__}: {str(problem)[:300]}"
                 if error != self.error and not self._end.is_set():

@@ -192,12 +192,12 @@ class FleetView:
     incidents, incident = alarm_groups.incidents, alarm_groups.incident
     recurrences = alarm_groups.recurrences
 
-    def info(self, record: JsonDict) -> structs.AlarmInfo:
-        """An alarm as the store has it, for people."""
+    def info(self, record: JsonDict, *, now: bool = True) -> structs.AlarmInfo:
+        """An alarm as the store has it, for people; ``now``: as strong as it is by now, though the store may not know yet."""
         document = json.loads(record["document"])
         ratio = record["ratio"]
         cell = self.engine.cells.get(record["entity"])
-        if record["cleared"] is None and record["sort"] == "statistic" and cell is not None:
+        if now and record["cleared"] is None and record["sort"] == "statistic" and cell is not None:
             alarm = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name].alarm
             if alarm is not None and alarm.threshold > 0:
                 ratio = max(ratio, alarm.peak / alarm.threshold)
@@ -217,13 +217,13 @@ class FleetView:
         }
         return msgspec.convert(entity_document, structs.AlarmInfo)
 
-    def alarm(self, number: str) -> structs.AlarmPage:
-        """One alarm with everything."""
+    def alarm(self, number: str, *, event: str = "") -> structs.AlarmPage:
+        """One alarm with everything; with the document of an ``event`` as it was then, but for its end."""
         found = self.store.records(f"SELECT * FROM ({_ALARMS}) WHERE id = ?", (number,))
         if not found:
             raise NotFoundError(f"The alarm must be in the book. Got the id {number[:64]!r}, which is not.")
-        record = found[0]
-        alarm, document = self.info(record), json.loads(record["document"])
+        record = found[0] if not event else _as_then(found[0], event)
+        alarm, document = self.info(record, now=not event), json.loads(record["document"])
         alarm.accepted = "" if alarm.cleared is not None else self._accepted(number)
         first = alarm.channels[0] if alarm.channels else None
         earlier = self.alarms(entity=alarm.entity, stop=alarm.raised, sort=alarm.sort, limit=50)
@@ -325,6 +325,18 @@ def _proposal(record: JsonDict) -> structs.ProposalInfo:
     counts = {name: document[name] for name in COUNTS}
     more = {"group": record["grp"], "loses_true": document["missed"] > 0, "document": counts}
     return msgspec.convert({**document, **record, **more}, structs.ProposalInfo)
+
+
+def _as_then(record: JsonDict, event: str) -> JsonDict:
+    """An alarm of the store as one of its events had it; whether and how it ended is as it is now."""
+    then, last = json.loads(event), json.loads(record["document"])
+    ratio = then["peak"] / then["threshold"] if then.get("threshold") else record["ratio"]
+    ended = {
+        key: last[key]
+        for key in ("state", "ongoing_since", "back", "back_time", "cleared", "cleared_time")
+        if key in last
+    }
+    return {**record, "ratio": ratio, "document": json.dumps({**last, **then, **ended})}
 
 
 def _state(record: JsonDict, document: JsonDict) -> str:
