@@ -1,6 +1,7 @@
 """The verbs alarm, watch and far: thin, but they must say what the library says."""
 
 import gzip
+import html
 import json
 import sys
 import zipfile
@@ -142,6 +143,22 @@ def test_alarm_writes_a_page(folder):
     assert "Content-Security-Policy" in page
     refused = run(*arguments, folder / "other.csv", "--html", folder / "b.html")
     assert refused.exit_code != 0
+
+
+def test_a_page_shows_the_command_that_made_it(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    here = Path(folder.name)
+    options = ("--budget", "12/day", "--no-control", "--rule-set", "hold=40", "--html", here / "c.html")
+    told = run("alarm", "--model", here / "model.tisat", here / "new.csv", *options)
+    assert told.exit_code == 0, told.output
+    made = (
+        f"tisat alarm {here / 'new.csv'} --model {here / 'model.tisat'} --budget 12/day --no-control --rule-set hold=40"
+    )
+    assert made in html.unescape((folder / "c.html").read_text())
+    told = run("alarm", "--model", folder / "model.tisat", folder / "new.csv", "--html", folder / "d.html")
+    page = (folder / "d.html").read_text()
+    assert "tisat alarm new.csv --model model.tisat" in page
+    assert str(folder) not in page, "it is sent on"
 
 
 def test_a_model_is_loaded_once(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, reading_of
-from tisat.cli.options import How, Model, Overrides, Tolerance, open_watch, reads_files
+from tisat.cli.options import How, Model, Overrides, Tolerance, open_watch, reading_text, reads_files
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.utils.types import JsonDict
@@ -130,7 +130,7 @@ def alarm(
         if html is not None:
             from tisat.plotting.fleet_page import fleet_page
 
-            command = f"tisat alarm {' '.join(shlex.quote(Path(file).name) for file in files)} --model {model.name}"
+            command = _command(files, model, overrides, how)
             write_bytes(html, fleet_page(results, budget=words, command=command).encode())
             typer.echo(f"page written to {html}", err=True)
         _fleet(results, out=outputs.out, json=json, words=words)
@@ -150,7 +150,7 @@ def alarm(
 
         checked = check_series(watch.detector, series, ignore_extra=tolerance.ignore_extra)
         expected = watch.detector.expected(checked, at=rows_drawn(len(checked)))
-    outputs.write(alarms, checked, expected, f"tisat alarm {Path(files[0]).name} --model {model.name}")
+    outputs.write(alarms, checked, expected, _command(files, model, overrides, how))
     moved = [str(alarms.movement)] if alarms.movement is not None and alarms.movement.moved else []
     if moved and (merged := len(alarms) - len(called(alarms))):
         moved[0] += f" {merged} of those counted were merged."
@@ -165,6 +165,18 @@ def alarm(
     if advice := alarms.calibration.advice:  # alone: the lines of the calibration say the rest
         notes = [*(note for note in notes if not note.endswith(advice)), advice]
     outputs.report(alarms, series.name, notes, json=json)
+
+
+def _command(files: Sequence[str], model: Path, overrides: Overrides, how: How | None) -> str:
+    """The command that a page shows; of files elsewhere the names alone, because pages are sent on."""
+    paths = [*map(Path, files), model]
+    *read, used = (shlex.quote(path.name if path.is_absolute() else str(path)) for path in paths)
+    said = {name: value for name, value in vars(overrides).items() if value is not None}
+    said.pop("rule_set", None)
+    if (control := said.pop("control", None)) is not None:
+        said["control" if control else "no_control"] = True
+    sets = "".join(f" --rule-set {shlex.quote(one)}" for one in overrides.rule_set or ())
+    return f"tisat alarm {' '.join(read)} --model {used}{reading_text(said)}{sets}{reading_text(how)}"
 
 
 def document_of(found: Alarms) -> JsonDict:
