@@ -314,10 +314,8 @@ class Console:
 
     def care(self, request: Request) -> Response:
         """Maintenance windows and rules that hold messages back."""
-        tables: dict[str, Any] = {
-            name: getattr(self.view, name)(ended=True) for name in ("pauses", "rules", "patterns")
-        }
-        return self.page("care", request, **tables)
+        view = self.view
+        return self.page("care", request, pauses=view.pauses(ended=True), rules=view.rules(ended=True), patterns=view.patterns(ended=True))  # fmt: skip
 
     def shards(self, request: Request) -> Response:
         """The fleets of all shards on one page, read from the others.
