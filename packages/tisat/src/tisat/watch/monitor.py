@@ -188,7 +188,7 @@ class Monitor:
 
         Parameters
         ----------
-        row : sequence of C numbers, or mapping from channel to number
+        row : sequence of C numbers, or mapping or pandas Series from channel to number
             NaN, None or an absent channel is a missing value.
         time : date or number of seconds, optional
         learn : bool

@@ -59,9 +59,9 @@ class RowReader:
         """
         if type(row) is dict and row.keys() == self._index.keys() and set(map(type, row.values())) == {float}:
             values = np.array([row[channel] for channel in self._channels])
-        elif isinstance(row, Mapping):
+        elif (named := self._named(row)) is not None:
             values = np.full(len(self._channels), np.nan)
-            for channel, value in row.items():
+            for channel, value in named.items():
                 if channel not in self._index:
                     raise SeriesError(
                         f"The row must have channels among {listed(self._channels)}. Got {channel!r} instead.{meant(str(channel), self._channels)}"
@@ -92,6 +92,26 @@ class RowReader:
             except InputError:
                 continue
         return values, whole
+
+    def _named(self, row: Any) -> Mapping[Any, object] | None:
+        """The values of a row by name: of a mapping, a named tuple, or a pandas Series with names; None where there are none."""
+        if type(row) is np.ndarray:
+            return None
+        if isinstance(row, Mapping):
+            return row
+        if hasattr(row, "_fields"):
+            names, text = list(row._fields), True
+        elif hasattr(row, "index") and not callable(row.index):
+            text = any(isinstance(name, str) for name in row.index)
+            names = [str(name) for name in row.index]
+        else:
+            return None
+        if not text and not self._index.keys() >= set(names):  # numbers that count the values
+            return None
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise SeriesError(f"The row must name each channel once. Got {twice!r} twice instead.")
+        return dict(zip(names, row, strict=True))
 
     def _positional(self, row: Any) -> Array:
         if isinstance(row, np.ma.MaskedArray):
