@@ -117,6 +117,35 @@ def test_a_missing_extra_names_the_command():
         assert re.search(rf"^{extra or 'dependencies'} = \[", declared, flags=re.M)
 
 
+WITHOUT_TORCH = """
+import sys
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def test_every_detector_says_which_extra_it_lacks():
+    code = (
+        f"{WITHOUT_TORCH}from tisat import errors, make, registry\n"
+        "for name in registry.names():\n"
+        "    try: make(name) if name not in ('adapter', 'combine') else None\n"
+        "    except errors.MissingExtraError as error: print(name, error)"
+    )
+    done = run(code)
+    assert not done.stderr
+    lacking = {line.partition(" ")[0]: line for line in done.stdout.splitlines()}
+    table = list(registry.DETECTORS)  # ends with the deep ones
+    assert lacking.keys() == {"lstm", "deepant", *table[table.index("tisat") : table.index("anomaly-transformer") + 1]}
+    assert all("pip install './packages/tisat[deep]'" in line for line in lacking.values())
+    verb = ["fit", "README.md", "--detector", "lstm", "--out", "x.tisat"]
+    done = run(f"{WITHOUT_TORCH}from tisat.cli import main\nmain({verb})")
+    assert done.returncode == 1
+    assert done.stderr.startswith("tisat: A neural detector needs torch. Install it with: pip install ")
+
+
 def test_verbs_are_listed_once_and_exist():
     from tisat.cli import VERBS, load_verb, overview
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from torch.optim import Optimizer
 
 from tisat.detectors.networks import torch
 from tisat.errors import ArtefactError
@@ -54,7 +53,7 @@ def load_network(network: torch.nn.Module, arrays: Mapping[str, AnyArray], *, pr
     network.load_state_dict(tensors)
 
 
-def _optimizer_parts(name: str, optimizer: Optimizer) -> tuple[JsonDict, Arrays]:
+def _optimizer_parts(name: str, optimizer: torch.optim.Optimizer) -> tuple[JsonDict, Arrays]:
     state = optimizer.state_dict()
     arrays: Arrays = {}
     plain: JsonDict = {}
@@ -67,7 +66,7 @@ def _optimizer_parts(name: str, optimizer: Optimizer) -> tuple[JsonDict, Arrays]
     return {"groups": state["param_groups"], "state": plain}, arrays
 
 
-def _load_optimizer(name: str, optimizer: Optimizer, plain: JsonMap, arrays: Arrays) -> None:
+def _load_optimizer(name: str, optimizer: torch.optim.Optimizer, plain: JsonMap, arrays: Arrays) -> None:
     state: dict[int, JsonDict] = {}
     prefix = f"optimizer.{name}."
     mine = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}

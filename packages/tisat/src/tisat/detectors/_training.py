@@ -20,7 +20,6 @@ from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from torch.optim import Adam, Optimizer
 
 from tisat.detectors._checkpoint import (
     Progress,
@@ -39,7 +38,7 @@ from tisat.utils.progress import Bar, progress
 from tisat.utils.types import Arrays
 
 Batches: TypeAlias = "Callable[..., Iterator[torch.Tensor]]"
-Optimizers: TypeAlias = "dict[str, Optimizer]"
+Optimizers: TypeAlias = "dict[str, torch.optim.Optimizer]"
 Losses: TypeAlias = "dict[str, torch.Tensor]"
 Starts: TypeAlias = npt.NDArray[np.int64]
 Network = TypeVar("Network", bound="torch.nn.Module")
@@ -144,7 +143,7 @@ class TrainedDetector(Detector, Generic[Network]):
         return self.window
 
     def _optimizers(self, network: Network) -> Optimizers:
-        return {"all": Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)}
+        return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)}
 
     def _training_step(
         self, network: Network, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
@@ -201,7 +200,7 @@ class TrainedDetector(Detector, Generic[Network]):
 
     # ------------------------------------------------------------------ windows and seeds
 
-    def _descend(self, optimizer: Optimizer, loss: torch.Tensor) -> None:
+    def _descend(self, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
         """One step of ``optimizer`` down the gradient of ``loss``, clipped."""
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]  # torch has no types here

@@ -14,8 +14,6 @@ import warnings
 from dataclasses import replace
 from typing import ClassVar
 
-from torch.optim import Adam
-
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
 from tisat.detectors.base import Traits
@@ -104,7 +102,7 @@ class BeatGAN(NeuralDetector[Game]):
     def _optimizers(self, network: Game) -> Optimizers:
         players = {"generator": network.generator, "discriminator": network.discriminator}
         return {
-            name: Adam(player.parameters(), lr=self.learning_rate, betas=(0.5, 0.999))
+            name: torch.optim.Adam(player.parameters(), lr=self.learning_rate, betas=(0.5, 0.999))
             for name, player in players.items()
         }
 

@@ -16,8 +16,6 @@ import warnings
 from collections.abc import Sequence
 from typing import ClassVar
 
-from torch.optim import Adam, Optimizer
-
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Losses, Optimizers, Phase
 from tisat.detectors.base import Traits
@@ -115,7 +113,7 @@ class DeepSVDD(NeuralDetector[Encoder]):
         """First an autoencoder of the same shape, whose encoder is where training begins (section 4.1)."""
         decoder = Decoder(network).to(self._device)
         both = torch.nn.ModuleList([network, decoder])
-        optimizer = Adam(both.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
+        optimizer = torch.optim.Adam(both.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
 
         def step(batch: torch.Tensor, generator: torch.Generator) -> Losses:
             loss = ((decoder(network(batch)) - batch) ** 2).mean()
@@ -131,7 +129,7 @@ class DeepSVDD(NeuralDetector[Encoder]):
         )  # fmt: skip
         return [pretraining, self._main_phase(network)]
 
-    def _cut_rate(self, optimizer: Optimizer, done: int, when: int) -> None:
+    def _cut_rate(self, optimizer: torch.optim.Optimizer, done: int, when: int) -> None:
         """A tenth of the learning rate from epoch ``when`` on."""
         if done == when:
             for group in optimizer.param_groups:

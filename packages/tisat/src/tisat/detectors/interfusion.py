@@ -13,8 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from torch.optim import Adam, Optimizer
-
 from tisat.detectors._training import Batches, Losses, Optimizers, Phase
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
 from tisat.detectors.networks import torch
@@ -88,7 +86,7 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
     def _phases(self, network: InterFusionNetwork) -> Sequence[Phase]:
         """First an autoencoder with z2 alone, so that d is a sensible window before z1 learns from it."""
         learned = network.first_stage_parameters()
-        optimizer = Adam(learned, lr=self.learning_rate, weight_decay=self.weight_decay)
+        optimizer = torch.optim.Adam(learned, lr=self.learning_rate, weight_decay=self.weight_decay)
 
         def step(batch: torch.Tensor, generator: torch.Generator) -> Losses:
             noise = torch.randn(len(batch), *network.shape, generator=generator, device=batch.device)
@@ -105,7 +103,7 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
             self._main_phase(network),
         ]
 
-    def _halve(self, optimizer: Optimizer, done: int) -> None:
+    def _halve(self, optimizer: torch.optim.Optimizer, done: int) -> None:
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate * 0.5 ** (done // self.halve_every)
 

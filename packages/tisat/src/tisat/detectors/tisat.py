@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from torch.optim import Adam
-
 from tisat.detectors._checkpoint import Progress
 from tisat.detectors._forecast import SPREAD_FLOOR
 from tisat.detectors._neural_forecast import NeuralForecaster, Singles
@@ -153,7 +151,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
         return error.square().mean()
 
     def _optimizers(self, network: SparseTransformer) -> Optimizers:
-        return {"all": Adam(network.parameters(), lr=self.learning_rate, fused=True)}
+        return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate, fused=True)}
 
     def _start_is_a_candidate(self) -> bool:
         return self.linear_skip  # it starts from the linear forecast, which may be the best there is
