@@ -121,6 +121,26 @@ def test_the_answer_claims_no_contest_of_one(normal):
     assert none.answer.endswith("No injected fault was found.")
 
 
+def test_the_answer_says_which_detectors_it_leaves_out_and_whether_the_best_met_the_budget():
+    def answer(*results):
+        compared = tuple(
+            ComparedDetector(name, budget=budget, found=found, faults=7) for name, budget, found in results
+        )
+        return DetectorComparison("", "1 in 500 rows", 100, 100, compared)
+
+    beyond = "exceeded beyond chance"
+    none_met = answer(("prism", beyond, 6), ("ewma", "exceeded", 4))
+    assert none_met.answer.endswith("prism found most: 6 of 7 injected faults, but no detector met the budget.")
+    assert "tail=0.25" in str(none_met)
+    one_met = answer(("prism", beyond, 6), ("ewma", "met", 4))
+    assert one_met.answer.endswith(
+        "Of those that did not exceed it beyond chance, ewma found most: 4 of 7 injected faults."
+    )
+    assert "tail" not in one_met.note
+    by_chance = answer(("prism", "exceeded", 6), ("ewma", "met", 4))
+    assert by_chance.answer.endswith("prism found most: 6 of 7 injected faults, but exceeded the budget.")
+
+
 def test_the_verb_prints_the_same(normal, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.savetxt("normal.csv", normal.values, delimiter=",", header="a,b,c,d", comments="")

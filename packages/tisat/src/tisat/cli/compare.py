@@ -36,7 +36,6 @@ def compare(
     There are no labels to be had: faults of seven kinds are put into the end of the file, one at a time. One is found where an alarm is raised
     that is not there without it, or where an alarm that is on names a channel of it. It says how detectors do on these.
     """
-    from tisat.detectors.compared import HONEST
     from tisat.detectors.compared import compare as side_by_side
 
     check_outputs({"--picture": picture}, inputs=[file], overwrite=overwrite)
@@ -50,4 +49,4 @@ def compare(
         return
     columns, rows = result.table()  # a column for each detector: a terminal is rarely as wide as all the kinds
     names, *lines = zip(columns, *rows, strict=True)
-    print_table(f"{result.name or file}: {result.answer}", names, lines, note=HONEST)
+    print_table(f"{result.name or file}: {result.answer}", names, lines, note=result.note)

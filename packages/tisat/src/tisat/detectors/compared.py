@@ -49,6 +49,7 @@ LATE = 5  # rows after a fault within which an alarm still is about it
 WARM_UP = 600  # rows of the run that is not timed
 BEFORE = 1000  # rows before a fault that a detector sees first: its warm-up
 Detectors = Sequence[str | Scorer] | Mapping[str, str | Scorer]
+BEYOND = "exceeded beyond chance"
 HONEST = "Injected faults say how detectors do on these kinds; differences of one or two faults mean nothing."
 
 
@@ -104,14 +105,27 @@ class DetectorComparison:
         good = [one for one in self.detectors if not one.trouble]
         if not good:
             return f"{where} Not one detector could be fitted."
-        meets = [one for one in good if one.budget != "exceeded beyond chance"]
-        best = (meets or good)[0]
+        met = any(one.budget == "met" for one in good)
+        fair = [one for one in good if one.budget != BEYOND] if met else good
+        best = fair[0]
+        of_whom = "" if len(fair) == len(good) else "Of those that did not exceed it beyond chance, "
         if not best.found:
-            return f"{where} No injected fault was found."
-        alike = [one.detector for one in (meets or good) if one.found == best.found]
+            return f"{where} No injected fault was found{' by those that did not exceed it beyond chance' if of_whom else ''}."
+        alike = [one for one in fair if one.found == best.found]
         most = " most:" if len(good) > 1 else ""
-        rider = "" if meets else ", but no detector met the budget"
-        return f"{where} {listed(alike)} found{most} {best.found} of {best.faults} injected faults{rider}."
+        rider = ", but no detector met the budget"
+        if met:
+            rider = "" if any(one.budget == "met" for one in alike) else ", but exceeded the budget"
+        names = listed([one.detector for one in alike])
+        return f"{where} {of_whom}{names} found{most} {best.found} of {best.faults} injected faults{rider}."
+
+    @property
+    def note(self) -> str:
+        """The limits of the comparison."""
+        good = [one for one in self.detectors if not one.trouble]
+        if not good or any(one.budget == "met" for one in good) or self.scored < self.trained:
+            return HONEST
+        return f"{HONEST} Where the last rows differ from the first, a shorter tail is fairer: tisat.compare(..., tail=0.25)."
 
     def to_json(self) -> JsonDict:
         """Plain values."""
@@ -122,13 +136,13 @@ class DetectorComparison:
         texts = [columns, *([str(cell) for cell in row] for row in rows)]
         wide = [max(len(row[i]) for row in texts) for i in range(len(columns))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)).rstrip() for row in texts]
-        return "\n".join([self.answer, *lines, HONEST])
+        return "\n".join([self.answer, *lines, self.note])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         columns, rows = self.table()
-        return table(self.answer, columns, rows, note=HONEST)
+        return table(self.answer, columns, rows, note=self.note)
 
     def plot(self) -> Figure:
         """Draw the share of faults found by kind, and false alarms beside what the budget allows; a matplotlib figure."""
@@ -316,7 +330,7 @@ def _compare_one(
     rows = len(whole) - cut
     allowed = rows / watch.calibration.target
     high = period_interval(len(clean), rows)[1]
-    exceeded = "exceeded beyond chance" if high is not None and high < watch.calibration.target else "exceeded"
+    exceeded = BEYOND if high is not None and high < watch.calibration.target else "exceeded"
     return ComparedDetector(
         name, len(clean), allowed, "met" if len(clean) <= allowed else exceeded,
         sum(found for found, _ in kinds.values()), sum(put for _, put in kinds.values()),
