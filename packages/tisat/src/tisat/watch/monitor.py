@@ -47,6 +47,7 @@ from tisat.watch.protocols import Array
 from tisat.watch.row_intake import RowIntake
 from tisat.watch.row_result import RowResult
 from tisat.watch.state_files import complete_state, whole_state
+from tisat.watch.training_zone import TrainingZone
 from tisat.watch.watch import Watch
 
 
@@ -80,10 +81,11 @@ class Monitor:
         self.stream: Any = watch.detector.stream()  # a Stream; with windows, a WindowStream
         self._windowed = hasattr(self.stream, "window")
         trained: JsonDict = getattr(watch.detector, "trained_on_", {})
+        dated = getattr(watch.detector, "knows_calendar", False)
         self._intake = RowIntake(
             self._channels, period=watch.period, counters=trained.get("counters", ()), step=trained.get("period_seconds"),
             partial=watch.detector.traits.partial, name=name, missing=watch.reading.get("missing", ()),
-            dated=getattr(watch.detector, "knows_calendar", False), zone=trained.get("zone", ""),
+            dated=dated, zone=TrainingZone(trained, dated=dated),
             warm_up=warm_up_of(watch.detector),
         )  # fmt: skip
         self._frame: Array | None = np.empty(len(self._channels) + 1) if watch.detector.traits.clocked else None

@@ -18,10 +18,11 @@ from tisat.errors import SeriesError, SeriesWarning
 from tisat.gap_filling import silences, take_in
 from tisat.io.local_time import local_seconds
 from tisat.series import Series, SeriesLike
-from tisat.watch.clock import UNDATED, UNZONED, wrong_pace
+from tisat.watch.clock import UNDATED, wrong_pace
 from tisat.watch.in_blocks import run_in_blocks
 from tisat.watch.protocols import Array, Scorer, check_series
 from tisat.watch.training_notes import foreign_note, habits_of
+from tisat.watch.training_zone import TrainingZone
 from tisat.watch.watch import Watch
 
 
@@ -70,11 +71,11 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
         problem = wrong_pace(checked.period, watch.period, whose=type(watch.detector).__name__)
         if problem is not None:
             raise SeriesError(problem)
-    if getattr(watch.detector, "knows_calendar", False) and np.isnan(local_seconds(checked)).any():
+    dated = getattr(watch.detector, "knows_calendar", False)
+    if dated and np.isnan(local_seconds(checked)).any():
         warnings.warn(UNDATED, SeriesWarning, stacklevel=3)
-    zone, dates = watch.detector.trained_on_.get("zone"), checked.timestamps
-    if zone and dates is not None and dates.dtype.kind == "M" and checked.offsets is None:
-        warnings.warn(UNZONED.format(zone=zone), SeriesWarning, stacklevel=3)
+    if note := TrainingZone(watch.detector.trained_on_, dated=dated).note_of(checked):
+        warnings.warn(note, SeriesWarning, stacklevel=3)
     if note := foreign_note(watch.detector, checked.values):
         warnings.warn(note, SeriesWarning, stacklevel=3)
     admitted = take_in(checked, period=watch.period, partial=watch.detector.traits.partial)

@@ -22,10 +22,11 @@ from tisat.utils.near_names import meant
 from tisat.utils.stage import Folded, State
 from tisat.utils.types import AnyArray, Flags
 from tisat.watch.alarm_tracker import Taken
-from tisat.watch.clock import MANY_LATE, UNZONED, RowClock
+from tisat.watch.clock import MANY_LATE, RowClock
 from tisat.watch.gap_notes import gap_remark
 from tisat.watch.protocols import Array
 from tisat.watch.state_files import check_stamp
+from tisat.watch.training_zone import TrainingZone
 
 
 class RowReader:
@@ -176,8 +177,8 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         Words that stand for a missing value.
     dated : bool
         The model knows the calendar: rows without a date are scored with less, which is said.
-    zone : str
-        Offsets from UTC that the dates of training were written with; rows without one are then taken as they are, which is said.
+    zone : TrainingZone, optional
+        That of the dates of training; rows of another one are taken as they are, which is said.
     warm_up : int, optional
         Rows without a score after a gap, where that is known.
     """
@@ -193,14 +194,14 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         name: str = "",
         missing: Sequence[str] = (),
         dated: bool = False,
-        zone: str = "",
+        zone: TrainingZone | None = None,
         warm_up: int | None = None,
     ) -> None:
         self._read = RowReader(channels, missing=missing)
         self._dated = dated
         self.undated = False  # a row had no date where the model knows the calendar
-        self._zone = zone
-        self.unzoned = ""  # the sentence about a row without a zone where training had one
+        self._zone = zone or TrainingZone({}, dated=dated)
+        self.unzoned = ""  # the sentence about a row that is not dated in the zone of training
         self.clock = RowClock(period)
         self._growth = Growth(channels, counters)
         self._carry = CarryForward(channels, series=name)
@@ -242,7 +243,7 @@ class RowIntake(Folded[tuple[object, object], Taken]):
             return self._fill(values, None, None)
         moment = self.clock.read(time)
         stamp = say(moment.value, moment.offset, dates=moment.dates)
-        self.unzoned = self._unzoned(moment)
+        self.unzoned = self._zone.note(moment)
         candidate, waiting, steps = self.clock.candidate, self.clock.waiting, self._steps(moment)
         before = self.clock.last
         passed = self.clock.step(moment)
@@ -299,12 +300,8 @@ class RowIntake(Folded[tuple[object, object], Taken]):
             self.rows += count
             self._carry.follow(values[count - 1], number=self.rows - 1)
             self.undated = self._dated and (moment is None or not moment.dates)
-            self.unzoned = self._unzoned(moment)
+            self.unzoned = self._zone.note(moment)
         return count
-
-    def _unzoned(self, moment: Moment | None) -> str:
-        local = bool(self._zone) and moment is not None and moment.dates and moment.offset is None
-        return UNZONED.format(zone=self._zone) if local else ""
 
     def _steps(self, moment: Moment) -> float:
         """The sampling periods since the last row, for the growth of counters."""
