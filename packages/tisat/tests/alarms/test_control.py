@@ -130,6 +130,7 @@ def test_the_sentence_about_a_threshold_says_where_it_is_and_what_brings_it_back
         f"Threshold raised from {LEVEL:.4g} to {run.threshold:.4g}, where it is at the last row: 3 alarms"
     )
     assert f"{np.ceil(run.movement.back):,.0f} rows without an alarm bring it back" in said
+    assert "labels true and expected, in the service and by Monitor.label alone" in said
     run.run(Scored.of([0.0] * int(run.movement.back)))
     assert run.threshold > LEVEL
     run.run(Scored.of([0.0]))

@@ -197,7 +197,7 @@ class Movement:
         rows = math.ceil(self.back)
         back = "The next alarm brings it back."
         if up:
-            back = f"{rows:,} rows without an alarm bring it back, in the service labels true and expected, too."
+            back = f"{rows:,} rows without an alarm bring it back; so do labels true and expected, in the service and by Monitor.label alone."
         return f"Threshold {'raised' if up else 'lowered'} from {self.before:.4g} to {self.after:.4g}, where it is at the last row: {many}. {back}{again}"
 
 
