@@ -109,7 +109,7 @@ def test_channels_with_too_few_values_are_named(name):
     values[np.arange(2000) % 50 != 0, 1] = np.nan
     series = Series(values, channels=("a", "lab", "c", "lab 2"))
     params = {} if name == "prism" else {"window": 30}
-    with pytest.raises(SeriesError, match=r"in more than \d+ rows without a gap\. Channels lab, lab 2 have at most 11\. Leave them out with --drop 'lab,lab 2', or drop="):  # fmt: skip
+    with pytest.raises(SeriesError, match=r"in more than \d+ rows without a gap\. Channels lab, lab 2 have at most 11\. Leave them out with --drop 'lab,lab 2', or tisat.Series.from_table\(table, drop="):  # fmt: skip
         make(name, **params).fit(series)
     make(name, **params).fit(series.select(["a", "c"]))
     with pytest.raises(SeriesError, match=r"more than 100 rows without a gap\. Got at most 11"):

@@ -106,7 +106,10 @@ def test_what_is_printed_as_next_runs_and_nothing_else_is(verb, asked, length, t
             == f"tisat fit must be given at least 127 rows for prism, 41 with --detector ewma. Got {length} instead."
         )
         return
-    assert "Channels c1, c 2 have none. Leave them out with --drop 'c1,c 2', or drop=['c1', 'c 2']." in refused
+    assert (
+        "Channels c1, c 2 have none. Leave them out with --drop 'c1,c 2', or tisat.Series.from_table(table, drop=['c1', 'c 2'])."
+        in refused
+    )
 
 
 def test_a_look_draws_one_machine_and_nothing_else(plant, tmp_path, monkeypatch):

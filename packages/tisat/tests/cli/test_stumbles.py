@@ -196,3 +196,15 @@ def test_few_rows_name_the_budget_they_support(run):
     minutes("other.csv", shifted)
     said = run("alarm", "new.csv", "other.csv", "--model", "day.tisat")[1]
     assert f"note (2 of 2): {advice}" in said
+
+
+def test_labels_without_values_are_enough_to_evaluate_alarms(run, tmp_path):
+    labels = "\n".join(f"2026-01-01 00:{row:02d}:00,{int(20 <= row < 30)}" for row in range(60))
+    (tmp_path / "labels.csv").write_text(f"time,label\n{labels}\n")
+    (tmp_path / "alarms.csv").write_text("series,raised,onset,cleared\nx,22,21,28\n")
+    code, said = run("evaluate", "labels.csv", "alarms.csv")
+    assert code == 0
+    assert "1 of 1 events detected" in said
+    code, said = run("fit", "labels.csv", "--out", "m.tisat")
+    assert code == 1
+    assert "at least one column of values" in said

@@ -10,6 +10,7 @@ import typer
 from tisat.cli.machines import read_machines
 from tisat.cli.options import DeltaMax, How, reads_files, rows_or_duration
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.score_files import read_labels
 from tisat.utils.types import JsonDict
 
 
@@ -26,9 +27,13 @@ def evaluate(
     """Count alarms against labelled events: detected, delays, false alarms, beside what trivial baselines get. For scores: audit."""
     from tisat.alarms.files import read_active
     from tisat.errors import SeriesError
+    from tisat.io.columns import LabelsAloneError
     from tisat.metrics import evaluate_alarms
 
-    machines = read_machines([file], how or {})
+    try:
+        machines = read_machines([file], how or {})
+    except LabelsAloneError:
+        machines = read_labels(Path(file), (how or {}).get("label"))
     bare = next((series for series in machines.values() if series.labels is None), None)
     if bare is not None:
         named = f" of {bare.name!r}" if len(machines) > 1 else ""

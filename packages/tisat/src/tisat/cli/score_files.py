@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tisat.errors import DataFileError, InputError
-from tisat.io.columns import LABEL_NAMES, TIME_NAMES
+from tisat.io.columns import LABEL_NAMES, TIME_NAMES, label_flags
 from tisat.io.compression import named_once, open_numpy, problem
 from tisat.io.files import ENTITY, stem_of
 from tisat.io.missing_values import is_number, spellings
@@ -24,6 +24,8 @@ from tisat.utils.types import AnyArray, Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tisat.series import Series
 
 SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", ".parquet", ".npy", ".npz")
 SCORE_NAMES = ("score", "scores", "y_score", "anomaly_score", "statistic")
@@ -166,6 +168,19 @@ def _first_few(names: Sequence[str]) -> str:
     """The first few, and how many more there are."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
+
+
+def read_labels(path: Path, label_column: str | None) -> dict[str, Series]:
+    """Labels without values, by the name of the series: a series of each with its labels as the only channel."""
+    from tisat.series import Series
+
+    found = _read(path, label_column, LABELS, "labels")
+    return {
+        name: Series(
+            one.values, timestamps=one.timestamps, labels=label_flags(one.values, "label", told=True), name=name
+        )
+        for name, one in found.items()
+    }
 
 
 def read_scored(labels: Path, scores: Path, *, label_column: str | None, score_column: str | None) -> ScoredSeries:

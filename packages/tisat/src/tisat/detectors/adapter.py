@@ -123,6 +123,7 @@ class Adapter(StandardWindowDetector):
         else:
             if self.params:
                 raise ParameterError("The 'params' parameter of Adapter must be None where 'estimator' is an object.")
+            _check_cloneable(self.estimator, "Adapter")
             estimator = clone(self.estimator)
         if "random_state" in estimator.get_params() and estimator.get_params()["random_state"] is None:
             estimator.set_params(random_state=self.random_state)
@@ -214,10 +215,20 @@ class Adapter(StandardWindowDetector):
         self._build()  # refuses a name or parameters it does not know; fitting waits for the first row that is scored
 
 
+def _check_cloneable(estimator: object, whose: str) -> None:
+    """Refuse an estimator that scikit-learn cannot copy."""
+    if not hasattr(estimator, "get_params"):
+        raise ParameterError(
+            f"The estimator of {whose} must have get_params. Got {estimator!r} instead; derive its class from "
+            "sklearn.base.BaseEstimator, or give a function: tisat.detectors.from_function."
+        )
+
+
 def _adapted(estimator: Any, library: str, options: Options) -> Adapter:
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         what = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
         raise ParameterError(f"The estimator given to from_{library} must be an object with fit. Got {what} instead.")
+    _check_cloneable(estimator, f"from_{library}")
     cls = type(estimator)
     if isinstance(estimator, Detector):
         raise ParameterError(

@@ -13,6 +13,7 @@ import numpy as np
 
 from tisat import __version__
 from tisat.alarms.sentences import moves_every
+from tisat.datasets.sizes import LEAST_ROWS
 from tisat.detectors.crossfit import SOME, Piece, join, one_per_row, score_pieces, split_tail
 from tisat.errors import InputError, SeriesError
 from tisat.gap_filling import HUGE, usable_parts
@@ -58,9 +59,10 @@ def fit_series(
     if rows < detector._minimum_rows():
         least = next(n for n in count(detector._minimum_rows()) if round((1 - share) * n) >= detector._minimum_rows())
         held = f", {share:.0%} of them held out" if share else ""
+        found = sum(len(values) for one in clean for values in one)
+        fewer = "; ewma and mahalanobis learn from fewer (tisat suggest, tisat.suggest)" if found >= LEAST_ROWS else ""
         raise SeriesError(
-            f"The series given to {caller}.fit must have at least {least} usable rows{held}. "
-            f"Got {sum(len(values) for one in clean for values in one)} instead."
+            f"The series given to {caller}.fit must have at least {least} usable rows{held}. Got {found} instead{fewer}."
         )
     detector._look_at(parts)
     learn(parts)
@@ -125,7 +127,7 @@ def check_training(series: ManySeries, whose: str, *, context: int = 0) -> list[
             names = [name for name in first if name in sparse or name in names]
         raise SeriesError(
             f"Every channel given to {whose}.fit must have values. {found}. "
-            f"Leave {'it' if len(names) == 1 else 'them'} out with --drop {shlex.quote(','.join(names))}, or drop={names!r}."
+            f"Leave {'it' if len(names) == 1 else 'them'} out with --drop {shlex.quote(','.join(names))}, or tisat.Series.from_table(table, drop={names!r})."
         )
     largest = np.max([np.nanmax(np.abs(part.values), axis=0, initial=0.0) for part in many], axis=0)
     if (largest > HUGE).any():
@@ -182,7 +184,7 @@ def check_sparse(many: Sequence[Series], whose: str, *, context: int, longest: i
         raise SeriesError(
             f"Every channel given to {whose}.fit must have values in more than {context} rows without a gap. "
             f"{found} at most {max(sparse.values())}. "
-            f"Leave {'it' if len(names) == 1 else 'them'} out with --drop {shlex.quote(','.join(names))}, or drop={names!r}."
+            f"Leave {'it' if len(names) == 1 else 'them'} out with --drop {shlex.quote(','.join(names))}, or tisat.Series.from_table(table, drop={names!r})."
         )
 
 

@@ -224,7 +224,12 @@ class Roles:
         others = {*self.times, *(() if self.label is None else (self.label,))}
         self.channels = [column for column in free if column not in others] if channels is None else list(channels)
         if not self.channels:
-            raise SeriesError(f"A table must have at least one column of values. Got only {list(columns)!r}.")
+            kind = SeriesError if self.label is None else LabelsAloneError
+            raise kind(f"A table must have at least one column of values. Got only {list(columns)!r}.")
+
+
+class LabelsAloneError(SeriesError):
+    """A table that has labels and no values."""
 
 
 def called_times(columns: Sequence[str]) -> list[str]:

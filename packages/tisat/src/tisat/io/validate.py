@@ -101,10 +101,14 @@ def _moment(stamp: Any) -> str:
 
 
 def _clocks_went_back(array: AnyArray, late: AnyArray, row: int, *, zoned: bool) -> bool:
-    """Whether times of no zone go back by about an hour, and seldom."""
+    """Whether times of no zone go back by about an hour, and seldom; of hourly rows a time comes twice at night."""
     hour = np.timedelta64(3600, "s")
-    plain = array.dtype.kind == "M" and not zoned and len(late) <= 4
-    return plain and bool(hour * 0.5 <= array[row - 1] - array[row] < hour * 1.01)
+    if array.dtype.kind != "M" or zoned or len(late) > 4:
+        return False
+    if array[row] == array[row - 1]:
+        at_night = array[row] - array[row].astype("datetime64[D]") < 4 * hour
+        return bool(at_night and np.median(np.diff(array).astype(np.int64)) == hour.astype("m8[ns]").astype(np.int64))
+    return bool(hour * 0.5 <= array[row - 1] - array[row] < hour * 1.01)
 
 
 def _way_on(array: AnyArray, late: AnyArray, row: int, *, zoned: bool) -> str:

@@ -50,6 +50,11 @@ def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector
         f"{one.channel} (since {one.since_time if one.since_time is not None else f'row {one.since}'})"
         for one in silent
     ]
+    if dead and tally.unusable and detector.traits.partial:
+        return (
+            f"The series{of_series} must have rows that can be scored. None of its {tally.rows} could be: there is nothing from "
+            f"{', '.join(dead[:5])}{f' and {len(dead) - 5} more' * (len(dead) > 5)}. Is it the right file? tisat look FILE shows what is in it."
+        )
     if dead and tally.unusable:
         return (
             f"The series{of_series} must have rows that can be scored. None of its {tally.rows} could be: {type(detector).__name__} "
