@@ -1,9 +1,12 @@
 """What a fitted watch says of its training data: constant channels, and rows that were left out."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from tisat import Watch
+from tisat.detectors import crossfit
 from tisat.errors import CalibrationWarning
 from tisat.series import Series
 
@@ -47,3 +50,25 @@ def test_labelled_rows_in_training_are_said(tmp_path, counters):
     assert any("150 of 3,000" in note for note in Watch.load(tmp_path / "model.tisat").calibration.notes)
     quiet = Watch("mahalanobis", budget="1/100 rows").fit(Series(NORMAL, labels=np.zeros(3000)))
     assert not any("labelled" in note for note in quiet.calibration.notes)
+
+
+def test_long_data_is_said_to_support_no_rarer_budget_by_more_rows(monkeypatch):
+    monkeypatch.setattr(crossfit, "MAX_POINTS", 500)
+    monkeypatch.setattr(crossfit, "MAX_VALUES", 500)
+    rows = np.random.default_rng(0).normal(size=(3000, 1))
+    with pytest.warns(CalibrationWarning) as said:
+        watch = Watch("last-value", budget="1/2000 rows").fit(rows)
+    assert any(
+        "the most that a model keeps: more rows of training support no rarer" in str(one.message) for one in said
+    )
+    assert any("the most that a model keeps" in note for note in watch.calibration.notes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Watch("last-value", budget="1/50 rows").fit(rows)
+
+
+def test_training_rows_without_a_score_are_said():
+    rows = np.random.default_rng(0).normal(size=(3000, 1))
+    rows[np.arange(3000) % 100 > 20] = np.nan
+    with pytest.warns(CalibrationWarning, match=r"of 2,\d+ rows: rows that lack values, or warm up after a gap"):
+        Watch("last-value", budget="1/20 rows").fit(rows)

@@ -116,7 +116,6 @@ def fit(
         LEAST_FOR_DEFAULT,
         LEAST_ROWS,
         is_small,
-        kept_notes,
         missing_notes,
         size_notes,
     )
@@ -124,7 +123,6 @@ def fit(
     from tisat.io.counters import choose_counters, difference, said_of
     from tisat.utils.near_names import meant
     from tisat.watch import Watch
-    from tisat.watch.protocols import CROSS_FITTED
 
     cls = registry.resolve(registry.DEFAULT if detector is None else detector)
     values = read_settings(settings or [])
@@ -238,9 +236,6 @@ def fit(
         notes.append(schedule_note(times))
     if files_joined:
         notes.append(files_joined)
-    if fitted.normal_source_ == CROSS_FITTED:
-        rows = sum(max(len(one) - (fitted._context() or 0), 0) for one in series)  # the first ones only warm up
-        notes += kept_notes(len(fitted.normal_), rows)
     if json:
         notes = [*size, *notes]
     if len(series) > 1:

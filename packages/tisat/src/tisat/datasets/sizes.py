@@ -98,21 +98,24 @@ def missing_notes(missing: int, values: int) -> tuple[str, ...]:
     )
 
 
-def kept_notes(kept: int, rows: int) -> tuple[str, ...]:
-    """Notes on a model that keeps the scores of so many normal rows of those that can have one.
+def kept_notes(kept: int, rows: int, *, most: int) -> tuple[str, ...]:
+    """Notes on a model that keeps the scores of so many normal rows of those that can have one, ``most`` at most.
 
     Examples
     --------
-    >>> kept_notes(132_000, 500_000)
-    ('Budgets are checked on 132,000 of 500,000 rows: a model keeps a part of long data, and rows that lack values or follow a gap have no score.',)
-    >>> kept_notes(9800, 10_080)
+    >>> kept_notes(132_000, 500_000, most=133_333)
+    ('Budgets are checked on 132,000 of 500,000 rows, the most that a model keeps: more rows of training support no rarer budget.',)
+    >>> kept_notes(2_000, 10_080, most=133_333)
+    ('Budgets are checked on 2,000 of 10,080 rows: rows that lack values, or warm up after a gap, have no score.',)
+    >>> kept_notes(9800, 10_080, most=133_333)
     ()
     """
     if kept >= MOSTLY * rows:
         return ()
-    return (
-        f"Budgets are checked on {kept:,} of {rows:,} rows: a model keeps a part of long data, and rows that lack values or follow a gap have no score.",
-    )
+    where = f"Budgets are checked on {kept:,} of {rows:,} rows"
+    if kept >= MOSTLY * most:
+        return (f"{where}, the most that a model keeps: more rows of training support no rarer budget.",)
+    return (f"{where}: rows that lack values, or warm up after a gap, have no score.",)
 
 
 def repeated_notes(repeated: int, rows: int) -> tuple[str, ...]:

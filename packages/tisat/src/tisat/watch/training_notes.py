@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from tisat.alarms.sentences import Habits
+from tisat.datasets.sizes import kept_notes
+from tisat.detectors.crossfit import most_points
 from tisat.errors import InputError
 from tisat.gap_filling import training_range
 from tisat.io.columns import listed
 from tisat.utils.types import AnyFloats
+from tisat.watch.protocols import CROSS_FITTED
 
 ALL_CONSTANT = (
     "All training data is constant: nothing in it varies that a threshold could be found from, so no budget is supported by it, "
@@ -48,7 +51,16 @@ def notes_of(detector: Any) -> tuple[str, ...]:
             f"{names} constant in the training data: any other value of {'them' if several else 'it'} stands out. "
             f"Leave {'them' if several else 'it'} out where that is not wanted."
         )
-    return tuple(notes)
+    return (*notes, *_kept_notes(detector))
+
+
+def _kept_notes(detector: Any) -> tuple[str, ...]:
+    """The sentence about training rows that no budget is checked on, where the model keeps scores of all that have one."""
+    if getattr(detector, "normal_source_", "") != CROSS_FITTED:
+        return ()
+    trained = detector.trained_on_
+    rows = trained["rows"] - len(trained["series"]) * (detector._context() or 0)  # the first ones only warm up
+    return kept_notes(len(detector.normal_), rows, most=most_points(detector.normal_.shape[1]))
 
 
 def labelled_in(y: object, rows: int) -> dict[str, int]:
@@ -70,13 +82,20 @@ def labelled_in(y: object, rows: int) -> dict[str, int]:
     return {"labelled": count} if count else {}
 
 
-def warnings_of(detector: Any) -> tuple[str, ...]:
-    """Those of the sentences that a program should stumble over: rows were left out or labelled, or nothing could be learned."""
-    left_out = getattr(detector, "trained_on_", {}).get("left_out_rows", 0)
+def warnings_of(watch: Any) -> tuple[str, ...]:
+    """Those of the sentences that a program should stumble over: rows were left out, labelled or without a score, or nothing could be learned."""
+    detector, calibration = watch.detector, watch.calibration
+    trained = getattr(detector, "trained_on_", {})
+    kept = _kept_notes(detector)
+    few = calibration.target > calibration.supported
+    most_lack = 2 * len(detector.normal_) < trained.get("rows", 0)
     return tuple(
         note
         for note in notes_of(detector)
-        if note == ALL_CONSTANT or LABELLED in note or (left_out and "were left out" in note)
+        if note == ALL_CONSTANT
+        or LABELLED in note
+        or (trained.get("left_out_rows", 0) and "were left out" in note)
+        or (note in kept and (few or (most_lack and "lack values" in note)))
     )
 
 

@@ -147,9 +147,9 @@ class Watch(WatchParameters):
         fit = fit_without_anomalies if self.contaminated else type(self.detector).fit
         fit(self.detector, many, **options)
         self.detector.trained_on_ |= labelled_in(y, sum(map(len, many)))
-        for note in warnings_of(self.detector):
+        for note in warnings_of(self.calibrate()):
             warnings.warn(note, CalibrationWarning, stacklevel=2)
-        return self.calibrate()
+        return self
 
     def calibrate(self, budget: BudgetLike | None = None) -> Self:
         """Find the threshold for a budget, from what the fitted detector keeps of its normal data."""
