@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,7 +17,7 @@ from tisat.alarms.patterns import demoted
 from tisat.alarms.sentences import ROWS, mode_of
 from tisat.alarms.series_states import with_states
 from tisat.errors import SeriesError, SeriesWarning
-from tisat.gap_filling import silences, take_in
+from tisat.gap_filling import MAX_GAP, silences, take_in
 from tisat.io.local_time import local_seconds
 from tisat.series import Series, SeriesLike
 from tisat.watch.clock import UNDATED, wrong_pace
@@ -24,6 +26,8 @@ from tisat.watch.protocols import Array, Scorer, check_series
 from tisat.watch.training_notes import foreign_note, habits_of
 from tisat.watch.training_zone import TrainingZone
 from tisat.watch.watch import Watch
+
+MUCH_WARM_UP = 0.1  # share of the rows, from which on it is said
 
 
 def lengthened(alarms: Alarms, rows: int) -> Alarms:
@@ -67,6 +71,32 @@ def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector
     )
 
 
+def few_judged(series: Series, tally: Tally, detector: Scorer, period: float | None) -> str:
+    """The sentence about a series whose warm-up the rows of training could take over, or of which less than half was scored.
+
+    The first warm-up does not count for the latter. Empty where there is nothing to say.
+    """
+    trained, begun = detector.trained_on_.get("stop"), None if series.timestamps is None else series.timestamps[0]
+    after = math.nan
+    with contextlib.suppress(ValueError):  # numbers, where training had dates
+        if trained is not None and isinstance(begun, np.datetime64):
+            after = float((begun - np.datetime64(trained)) / np.timedelta64(1, "s"))
+        elif trained is not None and begun is not None:
+            after = float(begun) - float(trained)
+    continues = period is not None and 0 < after <= MAX_GAP * period and tally.warming_up > MUCH_WARM_UP * tally.rows
+    context = getattr(detector, "_context", lambda: None)()
+    if not continues and 2 * (tally.judged + tally.refused) >= tally.rows - (context or 0):
+        return ""
+    parts = [f"{tally.warming_up:,} warm up, at the beginning and after each gap"] * bool(tally.warming_up)
+    parts += [f"{tally.unusable:,} lack values"] * bool(tally.unusable) + [f"{tally.refused:,} are left out"] * bool(
+        tally.refused
+    )
+    found = f"{tally.judged:,} of {tally.rows:,} rows could be scored: {', '.join(parts)}."
+    if not continues or context is None:
+        return found
+    return f"{found} The last {context} rows of training in front of them (in one file, or pd.concat) save the first warm-up."
+
+
 def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, ignore_extra: bool) -> Alarms:
     """The alarms of a series: :meth:`tisat.Watch.alarms`."""
     calibration = watch.calibration
@@ -92,6 +122,8 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
     tally = Tally(len(checked), judged, warming_up=usable - judged, unusable=unusable, refused=left_out)
     if judged == 0:
         raise SeriesError(nothing_judged(checked, tally, silent, watch.detector))
+    if note := few_judged(checked, tally, watch.detector, watch.period):
+        warnings.warn(note, SeriesWarning, stacklevel=3)
     ahead, switches = len(checked) - admitted.unconfirmed_end, getattr(watch.detector, "switches", ())
 
     def states(found: Sequence[Alarm]) -> tuple[Alarm, ...]:
