@@ -72,3 +72,19 @@ def test_training_rows_without_a_score_are_said():
     rows[np.arange(3000) % 100 > 20] = np.nan
     with pytest.warns(CalibrationWarning, match=r"of 2,\d+ rows: rows that lack values, or warm up after a gap"):
         Watch("last-value", budget="1/20 rows").fit(rows)
+
+
+def test_rows_at_no_even_pace_are_said():
+    rng = np.random.default_rng(0)
+    rows, regular = rng.normal(size=(3000, 1)), 60.0 * np.arange(3000)
+    uneven = Series(rows, timestamps=np.cumsum(rng.exponential(60.0, 3000)))
+    with pytest.warns(
+        CalibrationWarning, match="every 4.* s in the median and every 5.* s on average: a budget per time"
+    ):
+        watch = Watch("last-value", budget="1/hour").fit(uneven)
+    assert any("and 1/day is one alarm in 1." in note for note in watch.calibration.notes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Watch("last-value", budget="1/100 rows").fit(uneven)
+        gaps = Series(np.delete(rows, slice(500, 700), axis=0), timestamps=np.delete(regular, slice(500, 700)))
+        Watch("last-value", budget="1/hour").fit(gaps)

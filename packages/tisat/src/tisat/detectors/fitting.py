@@ -16,7 +16,7 @@ from tisat.alarms.sentences import moves_every
 from tisat.datasets.sizes import LEAST_ROWS
 from tisat.detectors.crossfit import SOME, Piece, join, one_per_row, score_pieces, split_tail
 from tisat.errors import InputError, SeriesError
-from tisat.gap_filling import HUGE, usable_parts
+from tisat.gap_filling import HUGE, MAX_GAP, usable_parts
 from tisat.io.columns import listed
 from tisat.io.timestamps import say_offset
 from tisat.series import ManySeries, Series, as_many
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tisat.detectors.base import Detector
 
 HOLDOUT = 0.2  # the tail of normal data that a model which is expensive to fit is calibrated on
+UNEVEN = 0.1  # of the sampling period: from which on the mean step is another time
 SMALLEST = 1e-150  # of a channel's largest value: its square is not lost
 
 
@@ -188,6 +189,16 @@ def check_sparse(many: Sequence[Series], whose: str, *, context: int, longest: i
         )
 
 
+def mean_step(many: Sequence[Series]) -> float | None:
+    """The mean time between two rows in seconds, without gaps; None where it is about the sampling period, or there are no times."""
+    period = many[0].period
+    if not period:
+        return None
+    steps = np.concatenate([np.diff(one.seconds) for one in many if one.seconds is not None])
+    mean = float(steps[steps <= MAX_GAP * period].mean())
+    return mean if abs(mean - period) > UNEVEN * period else None
+
+
 def training_record(many: Sequence[Series], parts: Sequence[Array]) -> Training:
     """Record what ``fit`` saw: series, and the clean parts ``(T_i, C)`` that were used of them."""
     record: Training = {
@@ -206,6 +217,8 @@ def training_record(many: Sequence[Series], parts: Sequence[Array]) -> Training:
     offsets = sorted({int(minutes) for one in many if one.offsets is not None for minutes in np.unique(one.offsets)})
     if offsets:
         record["zone"] = " or ".join(say_offset(minutes).replace("Z", "UTC") for minutes in offsets)
+    if uneven := mean_step(many):
+        record["mean_seconds"] = uneven
     least, most = (
         np.array([find(part, axis=0) for part in parts if len(part)]) for find in (np.fmin.reduce, np.fmax.reduce)
     )

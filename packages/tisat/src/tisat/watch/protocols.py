@@ -84,6 +84,7 @@ class Training(TypedDict, total=False):
     counters: Sequence[str]
     moves_every: Sequence[float]
     period_seconds: float | None
+    mean_seconds: float  # between two rows, without gaps, where that is another time
     start: str | None
     stop: str | None
     zone: str  # offsets from UTC its dates were written with, where they were

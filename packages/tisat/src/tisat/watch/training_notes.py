@@ -12,7 +12,8 @@ from tisat.detectors.crossfit import most_points
 from tisat.errors import InputError
 from tisat.gap_filling import training_range
 from tisat.io.columns import listed
-from tisat.utils.types import AnyFloats
+from tisat.io.durations import spelt
+from tisat.utils.types import AnyFloats, JsonMap
 from tisat.watch.protocols import CROSS_FITTED
 
 ALL_CONSTANT = (
@@ -51,7 +52,25 @@ def notes_of(detector: Any) -> tuple[str, ...]:
             f"{names} constant in the training data: any other value of {'them' if several else 'it'} stands out. "
             f"Leave {'them' if several else 'it'} out where that is not wanted."
         )
-    return (*notes, *_kept_notes(detector))
+    return (*notes, *_kept_notes(detector), *_uneven_notes(trained))
+
+
+def _uneven_notes(trained: JsonMap) -> tuple[str, ...]:
+    """The sentence about rows that come at no even pace.
+
+    Examples
+    --------
+    >>> _uneven_notes({"period_seconds": 41.7, "mean_seconds": 60.0})[0][:65]
+    'Rows come every 41.7 s in the median and every 1 min on average: '
+    """
+    period, mean = trained.get("period_seconds"), trained.get("mean_seconds")
+    if not period or not mean:
+        return ()
+    unit, length = ("day", 86_400) if mean < 3600 else ("year", 365 * 86_400)
+    return (
+        f"Rows come every {spelt(period)} in the median and every {spelt(mean)} on average: a budget per time counts rows of {spelt(period)}, "
+        f"and 1/{unit} is one alarm in {spelt(length / period * mean)}. By the clock it is '1/{round(length / mean)} rows'.",
+    )
 
 
 def _kept_notes(detector: Any) -> tuple[str, ...]:
@@ -87,6 +106,7 @@ def warnings_of(watch: Any) -> tuple[str, ...]:
     detector, calibration = watch.detector, watch.calibration
     trained = getattr(detector, "trained_on_", {})
     kept = _kept_notes(detector)
+    uneven = () if "row" in calibration.budget else _uneven_notes(trained)
     few = calibration.target > calibration.supported
     most_lack = 2 * len(detector.normal_) < trained.get("rows", 0)
     return tuple(
@@ -94,6 +114,7 @@ def warnings_of(watch: Any) -> tuple[str, ...]:
         for note in notes_of(detector)
         if note == ALL_CONSTANT
         or LABELLED in note
+        or note in uneven
         or (trained.get("left_out_rows", 0) and "were left out" in note)
         or (note in kept and (few or (most_lack and "lack values" in note)))
     )
