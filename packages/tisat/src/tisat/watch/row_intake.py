@@ -96,7 +96,7 @@ class RowReader:
 
     def _named(self, row: Any) -> Mapping[Any, object] | None:
         """The values of a row by name: of a mapping, a named tuple, or a pandas Series with names; None where there are none."""
-        if type(row) is np.ndarray:
+        if type(row) in (np.ndarray, list, tuple):
             return None
         if isinstance(row, Mapping):
             return row
