@@ -184,3 +184,17 @@ def test_an_alarm_that_became_more_is_not_avoided():
 def test_a_pattern_that_avoids_nothing_is_not_proposed():
     grown = [replace(one, ongoing_since=one.raised + 5) for one in STOPS]
     assert propose_patterns(grown, LABELS) == ()
+
+
+def test_one_channel_of_a_labelled_alarm_of_three_is_another_fault():
+    """A sensor that was really stuck was known by an alarm in which three had not moved."""
+    both = (("outside", 0, 0.45), ("steam", 0, 0.3), ("flow", 0, 0.25))
+    pattern = Pattern("stuck", "", "", None, (both,))
+    alone, most = (("outside", 0, 1.0),), (("outside", 0, 0.6), ("flow", 0, 0.4))
+    assert not pattern.matches(alarm_of(alone))
+    assert pattern.matches(alarm_of(most))
+
+
+def alarm_of(shares):
+    reasons = tuple(Reason(name, share, 1.0, 1.0, 0.1) for name, _, share in shares)
+    return Alarm(10, 9, 20, 2.0, 1.0, "excess", "1/day", {}, kind="stuck", reasons=reasons)

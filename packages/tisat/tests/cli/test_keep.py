@@ -112,7 +112,7 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
     assert said.count("known: ") == page.read_text().count("(known: ") == count
     assert (
         "must be one of 'threshold', 'patterns', 'both'"
-        in run(capsys, "label", table, new, "--model", model, "--take", "all", code=1).err
+        in run(capsys, "label", table, new, "--model", model, "--take", "everything", code=1).err
     )
     said = run(capsys, "label", table, week, "--model", model, code=1).err
     assert f"must have alarms of {week.stem!r}" in said  # it has labels, of another file
@@ -135,13 +135,16 @@ def test_the_patterns_that_are_written_are_named_and_those_that_hide_a_true_alar
     lines = table.read_text().splitlines()
     table.write_text("\n".join([*lines[:2], lines[2].removesuffix("false") + "true", lines[3]]))
     said = run(capsys, "label", table, new, "--model", model).out.splitlines()
+    assert sum("(of one alarm: --take all takes it)" in line for line in said) == 1, "one label makes no habit"
+    assert said[-1] == "nothing has changed; --out writes a model with the threshold (--take chooses)"
+    said = run(capsys, "label", table, new, "--model", model, "--take", "all").out.splitlines()
     numbered = {line.partition(":")[0] for line in said if line.startswith("pattern")}
     (safe,) = [line for line in numbered if "not taken" not in line]
     assert any(line.endswith("(not taken, it hides what was true)") for line in numbered)
     assert said[-1] == f"nothing has changed; --out writes a model with the threshold and {safe} of 2 (--take chooses)"
-    said = run(capsys, "label", table, new, "--model", model, "--take", "patterns", "--out", taken).out.splitlines()
-    assert said[-1] == f"written to {taken}: {safe} of 2"
-    found = json.loads(run(capsys, "label", table, new, "--model", model, "--json").out)["patterns"]
+    said = run(capsys, "label", table, new, "--model", model, "--take", "all", "--out", taken).out.splitlines()
+    assert said[-1] == f"written to {taken}: the threshold and {safe} of 2"
+    found = json.loads(run(capsys, "label", table, new, "--model", model, "--take", "all", "--json").out)["patterns"]
     assert sorted(one["taken"] for one in found) == [False, True]
     known = json.loads(run(capsys, "alarm", new, "--model", taken, "--json").out)["alarms"]
     assert sum(bool(one["known"]) for one in known) == 1 < len(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -125,7 +126,10 @@ def label(
         Path | None, typer.Option(help="Take the proposal: write the model with its threshold and patterns here.")
     ] = None,
     take: Annotated[
-        str, typer.Option(help="What --out takes: threshold, patterns (those that hide no true alarm) or both.")
+        str,
+        typer.Option(
+            help="What --out takes: threshold, patterns (of two labelled alarms or more, that hide no true one), both, or all (patterns of one alarm, too)."
+        ),
     ] = "both",
     overwrite: Overwrite = False,
     json: JsonFlag = False,
@@ -136,7 +140,7 @@ def label(
     An alarm of a pattern that was taken is known: it stays in every table, and nobody is called.
     """
     from tisat.alarms.episode_log import LABELS, EpisodeRecord, propose
-    from tisat.alarms.patterns import PROPOSING, known_by, propose_patterns
+    from tisat.alarms.patterns import FEWEST, PROPOSING, known_by, propose_patterns
     from tisat.errors import InputError
     from tisat.utils.validation import check_choice
     from tisat.watch import Watch
@@ -149,7 +153,7 @@ def label(
         alarms_now = watch.alarms(series)
     record = EpisodeRecord.beside(watch.calibration)
     record.run(alarms_now.statistic.tolist())
-    check_choice(take, "take", "tisat label", choices=("threshold", "patterns", "both"))
+    check_choice(take, "take", "tisat label", choices=("threshold", "patterns", "both", "all"))
     count, labels = 0, {}
     rows, accepted = _labels(alarms, series.name)
     for number, (row, word) in enumerate(rows):
@@ -171,8 +175,9 @@ def label(
             "in a spreadsheet, or in any editor."
         )
     patterns = propose_patterns(alarms_now.alarms, labels)
-    taken = [pattern for pattern in patterns if pattern.safe and take != "threshold"]
-    left = [pattern.pattern for pattern in taken] if take == "both" else []
+    least = {"threshold": math.inf, "all": 1}.get(take, FEWEST)
+    taken = [pattern for pattern in patterns if pattern.safe and pattern.labelled >= least]
+    left = [pattern.pattern for pattern in taken] if take != "patterns" else []
     covered = {
         alarm.raised for alarm in alarms_now.alarms if labels.get(alarm.raised) in PROPOSING and known_by(alarm, left)
     }
@@ -211,8 +216,9 @@ def label(
         if covered
         else []
     )
+    why_not = {False: " (not taken, it hides what was true)", True: " (of one alarm: --take all takes it)"}
     lines = [
-        f"pattern {k}{'' if pattern.safe else ' (not taken, it hides what was true)'}: {pattern.words}"
+        f"pattern {k}{'' if pattern in taken or take == 'threshold' else why_not[pattern.safe]}: {pattern.words}"
         for k, pattern in enumerate(patterns, 1)
     ]
     typer.echo("\n".join([*proposal.words, *left_out, *lines]))
