@@ -8,7 +8,7 @@ import pytest
 
 from tisat.alarms.explanation import Explanation
 from tisat.alarms.joined_channels import newly_named
-from tisat.alarms.sentences import Habits, Stillness, still_at, worded
+from tisat.alarms.sentences import Habits, Stillness, still_at, stood, worded
 from tisat.alarms.shares import explained
 from tisat.datasets.synthetic import make_pump
 from tisat.detectors import make
@@ -231,3 +231,26 @@ def test_what_training_had_at_another_hour_is_no_end_of_a_fault():
         assert ("a fault before may have ended here" in str(reason)) == ends
     rows = np.random.default_rng(0).integers(0, 61, (500, 2)).astype(float)
     np.testing.assert_allclose(habits_of(make("last-value").fit(rows)).extremes, [[0, 0], [60, 60]], atol=1e-6)
+
+
+def test_a_channel_that_stands_as_it_often_did_in_training_is_not_stuck():
+    """A pump that was off each night had not moved for 20 minutes."""
+    off = np.concatenate([np.zeros(300), np.arange(100.0)])
+    assert stood([np.tile(off, 3)[:, None], np.arange(50.0)[:, None]]) == [300.0]
+    why = Explanation(
+        "stuck",
+        np.array([0.5, 0.4, 0.1]),
+        np.array([0.0, 5.0, 1.0]),
+        np.array([0.0, 5.0, 3.0]),
+        np.full(3, 0.1),
+        "contribution",
+    )
+    habits = Habits((2.0, 2.0, 2.0), 60.0, stood=(300.0, 10.0, 300.0))
+    pump, sensor = (
+        worded(why.reasons(NAMES), why, NAMES, np.array(still), habits) for still in ([200, 41, 200], [301, 41, 0])
+    )
+    assert [str(one) for one in pump] == [
+        f"{NAMES[1]} has not moved for 41 min; usually moves every 2 min",
+        f"{NAMES[2]} 1.00, expected 3.00 ± 0.10",
+    ]
+    assert str(sensor[0]) == f"{NAMES[0]} has not moved for 5.02 h; usually moves every 2 min"

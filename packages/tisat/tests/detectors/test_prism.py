@@ -8,7 +8,7 @@ from tisat.detectors import LinearLast, Prism, load, make
 from tisat.detectors.prism import VIEWS, Scene, fusion, rhythm
 from tisat.detectors.prism.blame import blamed, fault_patterns
 from tisat.detectors.prism.line import fit_line, forecasts
-from tisat.detectors.prism.relations import FILTERS, PAST, SMOOTH, Relations
+from tisat.detectors.prism.relations import FILTERS, PAST, SMOOTH, Relations, relations_at_once
 from tisat.detectors.prism.rhythm import LAGS, LARGEST, LEAST_ENERGY, ROWS, Rhythm
 from tisat.errors import ArtefactError, ParameterError
 from tisat.gap_filling import HUGE
@@ -366,3 +366,13 @@ def test_a_lively_channel_at_another_level_is_no_noisy_one():
 
     assert fused(1.0) == [0.5, 0.5, 1.2]
     assert fused(25.0) == [0.2, 0.2, 0.0]  # what the others say of it
+
+
+def test_what_the_others_say_of_a_row_is_taken_where_a_step_is_not_yet_in_the_mean():
+    learned = {"weights": np.zeros((6, 2)), "intercepts": np.array([0.1, 0.0]), "usual": np.zeros(2)}
+    learned["weights"][[1, 3, 5], 0] = [0.2, 0.2, 0.1]  # half of the other channel, over three means
+    row = np.array([0.9, 0.4])
+    np.testing.assert_allclose(relations_at_once(learned, row, np.array([0.85, 0.4])), [0.3, 0.4])
+    np.testing.assert_allclose(relations_at_once(learned, row, np.array([0.2, 0.4])), [0.2, 0.4])
+    missing = np.array([0.9, np.nan])
+    np.testing.assert_allclose(relations_at_once(learned, missing, np.array([0.85, 0.4])), [0.85, 0.4])

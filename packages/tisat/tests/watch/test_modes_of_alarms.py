@@ -48,6 +48,15 @@ def test_an_alarm_is_ongoing_while_the_machine_stands_still_and_back_when_it_is_
     assert UNDONE < ends.back < UNDONE + 2 * (ON + OFF)
 
 
+def test_what_the_others_say_is_about_the_row_and_not_about_its_mean_over_twenty(watch):
+    """A fault of 25 % read as 3 %: most of the rows that were averaged came before it."""
+    (reason, *_) = broken(watch.alarms(too_hot(ROWS))).reasons
+    healthy = plant(ROWS, 5)[BEGIN : BEGIN + 20, 2]
+    assert reason.channel == "2"
+    assert healthy.min() - 0.3 < reason.expected < healthy.max() + 0.3
+    assert reason.seen - reason.expected > 1.0
+
+
 @pytest.mark.parametrize("until", [ROWS, UNDONE])
 def test_offline_is_online_is_after_restarts(watch, until):
     rows = too_hot(until)

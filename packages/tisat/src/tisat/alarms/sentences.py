@@ -17,6 +17,7 @@ from tisat.utils.numbers import say_number
 from tisat.utils.stage import Folded, State, Stateful
 from tisat.utils.types import Array, Flags, Integers, JsonMap
 
+OFTEN = 3  # times that a channel stood so long in training: then it is not stuck
 LONG = 3.0  # times as long as usual without a move: stuck
 FEWEST = 10  # rows without a move before a channel is called stuck
 ROWS = 60  # before the raise in which a switch names the operating mode
@@ -34,14 +35,14 @@ class Habits:
     counters: Sequence[str] = ()  # channels that are looked at by their growth
     usual: Array | None = None  # (2, C) median and spread of each channel
     extremes: Array | None = None  # (2, C) least and greatest value of each channel
+    stood: Sequence[float] = ()  # rows for which each channel stood three times or more
 
     @classmethod
     def of(cls, trained_on: JsonMap, usual: Array | None = None, extremes: Array | None = None) -> Habits:
         """From what a fitted detector remembers of its training data."""
         counters = tuple(trained_on.get("counters", ()))
-        return cls(
-            tuple(trained_on.get("moves_every", ())), trained_on.get("period_seconds"), counters, usual, extremes
-        )
+        moves, stood = (tuple(trained_on.get(name, ())) for name in ("moves_every", "stood"))
+        return cls(moves, trained_on.get("period_seconds"), counters, usual, extremes, stood)
 
     def duration(self, rows: float) -> str:
         """So many rows, as a duration where there is a clock.
@@ -67,6 +68,23 @@ def moves_every(parts: Sequence[Array]) -> list[float]:
     rows = sum(max(len(part) - 1, 0) for part in parts)
     moves = sum((np.diff(part, axis=0) != 0).sum(axis=0) for part in parts)
     return [rows / max(int(count), 1) for count in np.atleast_1d(moves)]
+
+
+def stood(parts: Sequence[Array]) -> list[float]:
+    """Rows for which each channel stood without a move in training, three times or more; 0 where it did so less often.
+
+    Examples
+    --------
+    >>> stood([np.repeat([[1.0], [2.0], [1.0], [2.0]], 50, axis=0)])
+    [49.0]
+    """
+    runs: list[list[Array]] = [[] for _ in range(parts[0].shape[1])]
+    for part in parts:
+        for c, own in enumerate(runs):
+            moves = np.flatnonzero(np.diff(part[:, c]) != 0)
+            own.append(np.diff(np.concatenate([[-1], moves, [len(part) - 1]])) - 1)
+    longest = [np.sort(np.concatenate(own))[::-1] for own in runs]
+    return [float(own[OFTEN - 1]) if len(own) >= OFTEN else 0.0 for own in longest]
 
 
 def worded(
@@ -128,7 +146,13 @@ def joining(
 
 def _stands(still: int, c: int, habits: Habits) -> bool:
     """Whether a channel has not moved for much longer than usual."""
-    return c < len(habits.moves_every) and still >= max(LONG * habits.moves_every[c], FEWEST)
+    long = c < len(habits.moves_every) and still >= max(LONG * habits.moves_every[c], FEWEST)
+    return long and not _stood(still, c, habits)
+
+
+def _stood(still: int, c: int, habits: Habits) -> bool:
+    """Whether a channel stands as it often did in training, as a pump that is off."""
+    return c < len(habits.stood) and FEWEST <= still <= habits.stood[c]
 
 
 def _far(one: Reason) -> bool:
@@ -154,7 +178,7 @@ def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still
             return f"{_growth(one)}, by the same amount at each row for {habits.duration(still)}; usually it changes every {usual}"
         return f"{subject} has not moved for {habits.duration(still)}; usually moves every {usual}"
     if why.kind == "stuck":
-        return f"{subject} moves less than usual"
+        return f"{subject} moves less than usual" if not _stood(still, c, habits) else value if _far(one) else ""
     if why.kind == "unusually noisy":
         if why.times is not None and c == int(why.ranking()[0]):
             return f"{subject} moves {why.times:.2g} times as much as usual"

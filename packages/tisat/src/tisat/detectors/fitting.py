@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tisat import __version__
-from tisat.alarms.sentences import moves_every
+from tisat.alarms.sentences import moves_every, stood
 from tisat.datasets.sizes import LEAST_ROWS
 from tisat.detectors.crossfit import SOME, Piece, join, one_per_row, score_pieces, split_tail
 from tisat.errors import InputError, SeriesError
@@ -207,6 +207,7 @@ def training_record(many: Sequence[Series], parts: Sequence[Array]) -> Training:
         "rows_used": int(sum(map(len, parts))),
         "missing_values": int(sum(one.missing for one in many)),
         "moves_every": moves_every(parts),
+        "stood": stood(parts),
         "period_seconds": many[0].period,
         "start": None if many[0].timestamps is None else str(many[0].timestamps[0]),
         "stop": None if many[-1].timestamps is None else str(many[-1].timestamps[-1]),

@@ -143,9 +143,7 @@ def _check_training(trained: Any, channels: Sequence[str], whose: str) -> None:
         and _is_number(trained.get("labelled", 0))
         and all(isinstance(names := trained.get(name, ()), tuple) and all(isinstance(one, str) for one in names) for name in ("series", "shared_by", "counters"))
         and set(trained.get("counters", ())) <= set(channels)
-        and isinstance(steps := trained.get("moves_every", ()), tuple)
-        and (not steps or len(steps) == len(channels))
-        and all(map(_is_number, steps))
+        and all(isinstance(each := trained.get(name, ()), tuple) and len(each) in (0, len(channels)) and all(map(_is_number, each)) for name in ("moves_every", "stood"))
     )  # fmt: skip
     if not good:
         raise ArtefactError(f"What {whose} says of its training data must be as fit writes it. It is not.")

@@ -83,6 +83,7 @@ class Training(TypedDict, total=False):
     missing_values: int
     counters: Sequence[str]
     moves_every: Sequence[float]
+    stood: Sequence[float]
     period_seconds: float | None
     mean_seconds: float  # between two rows, without gaps, where that is another time
     start: str | None

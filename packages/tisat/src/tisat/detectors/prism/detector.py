@@ -49,7 +49,7 @@ from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponent
 from tisat.detectors.prism.line import fit_line, forecasts
 from tisat.detectors.prism.modes import MODES, REPLACED, Mode, Plan, in_units_of_mode, plan_modes
 from tisat.detectors.prism.online import HIGHEST, LOWEST, NOTHING, answers
-from tisat.detectors.prism.relations import partners_of
+from tisat.detectors.prism.relations import partners_of, relations_at_once
 from tisat.detectors.prism.restoring import check_parts, restored_forecaster, restored_views
 from tisat.detectors.prism.standing import Deviating
 from tisat.detectors.prism.switches import days_of
@@ -289,6 +289,7 @@ class Prism(Deviating, Detector):
             other_view, aside = np.append(OTHERS, np.arange(len(VIEWS), len(views))), len(VIEWS)
             cells = modes[0].cells(inputs)
             beside, lively = (signed[view.name] * view.spread[cells] for view in modes)
+            beside = modes[0].at_once(inputs, rows, beside)
         else:
             if missing is not None:
                 signed["relations"] /= np.sqrt(1.0 + unknown[:, RELATIONS] @ self._views["relations"].arrays()["wider"])
@@ -351,8 +352,7 @@ class Prism(Deviating, Detector):
         names, channels = list(self._views), self.n_channels_
         attribution, expected = point[len(names) :][: 2 * channels].reshape(2, channels)
         varied = self.middle_ > 0.0  # what was constant is expected to stay; the rest not to leave its range far behind
-        expected = np.clip(expected, -0.5 * varied, 1.5 * varied)
-        scores = self._view_scores(point[None])[0]
+        expected, scores = np.clip(expected, -0.5 * varied, 1.5 * varied), self._view_scores(point[None])[0]
         loudest = self._heard[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
         livelier = float(point[len(names) + 2 * channels])
         if self._views[loudest].kind == "stuck" and livelier == 0.0:
@@ -365,6 +365,8 @@ class Prism(Deviating, Detector):
         if loudest == "joint" and channels == 1:
             kind = VIEWS["neighbour"].kind  # a shape; see Joint
         compared = self._views[loudest if loudest in ("relations", "mode") else "error"]
+        if loudest == "relations":
+            expected = relations_at_once(compared.arrays(), self._scaled(row), expected)
         return Explanation(
             kind, shares(attribution), row, self._user(expected), 2.0 * self.span_ * np.atleast_2d(compared.arrays()["spread"])[-1],
             "contribution to each view", partners_of(self._views["relations"].arrays()["weights"]),

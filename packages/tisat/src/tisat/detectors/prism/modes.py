@@ -216,6 +216,15 @@ class Mode(View):
         self.spread = self.spread * np.sqrt(rare_unit((errors / self.spread[cells]) ** 2))
         self.limits = np.zeros(errors.shape[1])
 
+    def at_once(self, inputs: Array, rows: Array, beside: Array) -> Array:
+        """Value minus expectation ``(n, C)`` of the rows themselves, where that is larger than of their means: a step is not yet in these."""
+        channels = rows.shape[1]
+        now = rows - inputs[:, :channels]
+        for k in range(3):
+            columns = slice(k * channels, (k + 1) * channels)
+            now -= (rows - inputs[:, columns]) @ self.weights[columns]
+        return np.asarray(beside + np.where(now * beside > 0.0, now, 0.0))
+
     def deviations(self, scene: Scene) -> Array:
         """How far each channel is from what is expected, in its usual spread this long after a switch."""
         return self.deviations_of(self.inputs(scene))

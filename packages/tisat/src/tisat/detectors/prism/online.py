@@ -323,8 +323,15 @@ def look_at_modes(
                 away = inputs[0, 3 * channels * k + c] - (room[0, c] + intercepts[k, c]) - expected[0, c]
                 signed[k, c] = away / spread[k, cell, c]
                 parts[0, mode + k, c] = signed[k, c] ** 2
+        _clear(expected[0])
+        for k in range(3):
+            for c in range(channels):
+                room[0, c] = rows[length - 1, c] - inputs[0, k * channels + c]
+            _add_product(room[0], weights[0, k * channels : (k + 1) * channels], expected[0])
         for c in range(channels):
             beside[0, c], lively[0, c] = signed[0, c] * spread[0, cell, c], signed[1, c] * spread[1, cell, c]
+            step = rows[length - 1, c] - inputs[0, c] - expected[0, c]  # not yet in the mean: see Mode.at_once
+            beside[0, c] += step if step * beside[0, c] > 0.0 else 0.0
         _finish(
             parts, units[cell], signed[0], patterns, errors, beside, lively, rows[length - 1 :], switches, ordinary, levels,
             exponents, others, mode, unknown, room, points[i : i + 1],

@@ -10,7 +10,7 @@ import numpy as np
 from tisat.detectors.base import Array
 from tisat.detectors.prism.view import Scene, View, gathered, rare_unit, thinned
 from tisat.utils.compiled import compiled
-from tisat.utils.types import Integers
+from tisat.utils.types import Arrays, Integers
 
 SMOOTH = 20  # rows over which a deviation is averaged
 PAST = (1, 10, 40)  # the others enter as means over so many rows
@@ -75,6 +75,17 @@ def regressions(gram: Array, channels: int) -> Array:
         weights[:, c] = -inverse[:, own] @ np.linalg.inv(inverse[np.ix_(own, own)])[:, 0]
         weights[own, c] = 0.0
     return weights
+
+
+def relations_at_once(learned: Arrays, row: Array, expected: Array) -> Array:
+    """What the other channels say of a row ``(C,)``, where that is farther from it than what they said of the mean over rows.
+
+    A step is not yet in the mean. Values that are missing leave the expectation as it is.
+    """
+    gains = learned["weights"].reshape(len(PAST), len(row), len(row)).sum(axis=0)
+    now = row @ gains + learned["intercepts"] + learned["usual"]
+    further = ((row - now) * (row - expected) > 0.0) & (np.abs(row - now) > np.abs(row - expected))
+    return np.asarray(np.where(further, now, expected))
 
 
 class Relations(View):
