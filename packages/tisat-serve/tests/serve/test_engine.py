@@ -266,3 +266,15 @@ def test_each_event_of_an_alarm_is_told_as_it_was_then_though_all_are_sent_at_on
     worse = [one for one in sent if one.event == "worsened"]
     assert [one.key for one in worse] == [f"{one.id}:worsened:{one.severity}" for one in worse]
     assert all(one.cleared is not None for one in sent), "and how it ended is said"
+
+
+def test_an_entity_whose_last_rows_were_late_is_not_without_a_row_after_a_restart(engine_in, tmp_path):
+    engine = engine_in(tmp_path)
+    for _ in range(2):  # the second time all are late
+        for rows in requests_of():
+            engine.ingest(rows)
+        engine.close()
+    before = FleetView(engine).counts()
+    engine.store.close()
+    assert FleetView(engine_in(tmp_path)).counts() == before
+    assert "waiting" not in before

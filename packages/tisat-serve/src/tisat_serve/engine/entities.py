@@ -72,7 +72,8 @@ class Entities:
                 cell.quiet = open_silences.get(name)
                 cell.received = record[5] if cell.quiet else now
         self.next_id = 1 + (self.store.read("SELECT max(id) FROM entities")[0][0] or 0)
-        latest = "SELECT entity, rows, threshold, brief FROM history WHERE id IN (SELECT max(id) FROM history GROUP BY entity)"
+        last = "SELECT coalesce(max(CASE WHEN judged + unusable > 0 THEN id END), max(id)) FROM history GROUP BY entity"  # not of late rows alone
+        latest = f"SELECT entity, rows, threshold, brief FROM history WHERE id IN ({last})"
         for number, rows, threshold, content in self.store.read(latest):
             if number in self.by_id:
                 self.by_id[number].recall(unpack_brief(content, rows, threshold))
