@@ -240,6 +240,7 @@ def rounded(value):
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+@pytest.mark.filterwarnings("ignore:.* rows could be scored:tisat.errors.SeriesWarning")
 @pytest.mark.parametrize("name", ROWWISE)
 @given(
     rule=st.sampled_from(sorted(RULES)),
