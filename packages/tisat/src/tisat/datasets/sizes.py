@@ -98,22 +98,22 @@ def missing_notes(missing: int, values: int) -> tuple[str, ...]:
     )
 
 
-def kept_notes(kept: int, rows: int, *, most: int) -> tuple[str, ...]:
-    """Notes on a model that keeps the scores of so many normal rows of those that can have one, ``most`` at most.
+def kept_notes(kept: int, rows: int, *, most: int | None = None) -> tuple[str, ...]:
+    """Notes on a model that keeps the scores of so many normal rows of those that can have one; there were more than the ``most`` it keeps.
 
     Examples
     --------
     >>> kept_notes(132_000, 500_000, most=133_333)
     ('Budgets are checked on 132,000 of 500,000 rows, the most that a model keeps: more rows of training support no rarer budget.',)
-    >>> kept_notes(2_000, 10_080, most=133_333)
+    >>> kept_notes(2_000, 10_080)
     ('Budgets are checked on 2,000 of 10,080 rows: rows that lack values, or warm up after a gap, have no score.',)
-    >>> kept_notes(9800, 10_080, most=133_333)
+    >>> kept_notes(9800, 10_080)
     ()
     """
     if kept >= MOSTLY * rows:
         return ()
     where = f"Budgets are checked on {kept:,} of {rows:,} rows"
-    if kept >= MOSTLY * most:
+    if most is not None and kept >= MOSTLY * most:
         return (f"{where}, the most that a model keeps: more rows of training support no rarer budget.",)
     return (f"{where}: rows that lack values, or warm up after a gap, have no score.",)
 

@@ -14,7 +14,7 @@ import numpy as np
 from tisat import __version__
 from tisat.alarms.sentences import moves_every, stood
 from tisat.datasets.sizes import LEAST_ROWS
-from tisat.detectors.crossfit import SOME, Piece, join, one_per_row, score_pieces, split_tail
+from tisat.detectors.crossfit import SOME, Piece, join, most_points, one_per_row, score_pieces, split_tail
 from tisat.errors import InputError, SeriesError
 from tisat.gap_filling import HUGE, MAX_GAP, usable_parts
 from tisat.io.columns import listed
@@ -69,6 +69,8 @@ def fit_series(
     learn(parts)
     detector._keep_normal(parts, tails, normal)
     detector.trained_on_ = training_record(many, [part[:, : detector.n_channels_] for part in parts])
+    if rows > (most := most_points(detector.n_points_)):
+        detector.trained_on_["most_kept"] = most
 
 
 def keep_normal(

@@ -93,6 +93,7 @@ class Training(TypedDict, total=False):
     tisat: str
     python: str
     shared_by: Sequence[str]  # the series of the model that others share
+    most_kept: int  # points of normal rows, where there were more
     left_out: str  # of contaminated training data
     left_out_rows: int
     constant: Sequence[str]  # channels that never moved

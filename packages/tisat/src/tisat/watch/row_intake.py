@@ -6,7 +6,7 @@ The first stages of a monitor. They know neither the detector nor the alarm rule
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,9 +72,9 @@ class RowReader:
             values = self._positional(row)
         self.whole = math.isfinite(np.add.reduce(values))  # a finite sum has no infinity in it, and nothing is missing
         if not self.whole and np.isinf(values).any():
-            channel = int(np.argmax(np.isinf(values)))
+            c = int(np.argmax(np.isinf(values)))
             raise SeriesError(
-                f"The row must be finite or NaN (missing). Got {values[channel]} in channel {self._channels[channel]!r} instead."
+                f"The row must be finite or NaN (missing). Got {values[c]} in channel {self._channels[c]!r} instead."
             )
         return values
 
@@ -94,19 +94,17 @@ class RowReader:
                 continue
         return values, whole
 
-    def _named(self, row: Any) -> Mapping[Any, object] | None:
+    def _named(self, row: object) -> Mapping[str, object] | None:
         """The values of a row by name: of a mapping, a named tuple, or a pandas Series with names; None where there are none."""
         if type(row) in (np.ndarray, list, tuple):
             return None
         if isinstance(row, Mapping):
             return row
-        if hasattr(row, "_fields"):
-            names, text = list(row._fields), True
-        elif hasattr(row, "index") and not callable(row.index):
-            text = any(isinstance(name, str) for name in row.index)
-            names = [str(name) for name in row.index]
-        else:
+        index = getattr(row, "_fields", None) or getattr(row, "index", None)
+        if callable(index) or not (isinstance(index, Iterable) and isinstance(row, Iterable)):
             return None
+        labels = list(index)
+        names, text = [str(name) for name in labels], any(isinstance(name, str) for name in labels)
         if not text and not self._index.keys() >= set(names):  # numbers that count the values
             return None
         if len(set(names)) < len(names):

@@ -8,13 +8,12 @@ import numpy as np
 
 from tisat.alarms.sentences import Habits
 from tisat.datasets.sizes import kept_notes
-from tisat.detectors.crossfit import most_points
 from tisat.errors import InputError
 from tisat.gap_filling import training_range
 from tisat.io.columns import listed
 from tisat.io.durations import spelt
 from tisat.utils.types import AnyFloats, JsonMap
-from tisat.watch.protocols import CROSS_FITTED
+from tisat.watch.protocols import CROSS_FITTED, Scorer
 
 ALL_CONSTANT = (
     "All training data is constant: nothing in it varies that a threshold could be found from, so no budget is supported by it, "
@@ -73,13 +72,14 @@ def _uneven_notes(trained: JsonMap) -> tuple[str, ...]:
     )
 
 
-def _kept_notes(detector: Any) -> tuple[str, ...]:
+def _kept_notes(detector: Scorer) -> tuple[str, ...]:
     """The sentence about training rows that no budget is checked on, where the model keeps scores of all that have one."""
     if getattr(detector, "normal_source_", "") != CROSS_FITTED:
         return ()
     trained = detector.trained_on_
-    rows = trained["rows"] - len(trained["series"]) * (detector._context() or 0)  # the first ones only warm up
-    return kept_notes(len(detector.normal_), rows, most=most_points(detector.normal_.shape[1]))
+    context = getattr(detector, "_context", lambda: None)() or 0
+    rows = trained["rows"] - len(trained["series"]) * context  # the first ones only warm up
+    return kept_notes(len(detector.normal_), rows, most=trained.get("most_kept"))
 
 
 def labelled_in(y: object, rows: int) -> dict[str, int]:
