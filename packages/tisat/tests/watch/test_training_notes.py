@@ -88,3 +88,17 @@ def test_rows_at_no_even_pace_are_said():
         Watch("last-value", budget="1/100 rows").fit(uneven)
         gaps = Series(np.delete(rows, slice(500, 700), axis=0), timestamps=np.delete(regular, slice(500, 700)))
         Watch("last-value", budget="1/hour").fit(gaps)
+
+
+def test_a_channel_that_sets_the_threshold_alone_is_named():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(4000, 4))
+    assert not any(
+        "set the threshold" in note for note in Watch("prism", budget="1/500 rows").fit(rows).calibration.notes
+    )
+    rows[:, 3] = np.repeat(rng.normal(0.0, 80.0, 40), 100) + rng.normal(size=4000)  # a set-point that somebody moves
+    (note,) = [
+        one for one in Watch("prism", budget="1/500 rows").fit(rows).calibration.notes if "set the threshold" in one
+    ]
+    assert note.startswith("3 makes ")
+    assert "--drop 3" in note

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from tisat.io.durations import spelt
 from tisat.utils.types import AnyFloats, JsonMap
 from tisat.watch.protocols import CROSS_FITTED, Scorer
 
+ALONE = 0.6  # mean share of one channel of the evidence, from which it is said, of so many channels:
+ALONE_OF = 3
+RAREST, FEWEST_RARE = 500, 20  # one in so many normal rows, at least so many, sets the threshold
 ALL_CONSTANT = (
     "All training data is constant: nothing in it varies that a threshold could be found from, so no budget is supported by it, "
     "and any other value stands out."
@@ -51,7 +55,7 @@ def notes_of(detector: Any) -> tuple[str, ...]:
             f"{names} constant in the training data: any other value of {'them' if several else 'it'} stands out. "
             f"Leave {'them' if several else 'it'} out where that is not wanted."
         )
-    return (*notes, *_kept_notes(detector), *_uneven_notes(trained))
+    return (*notes, *_kept_notes(detector), *_uneven_notes(trained), *_loudest_note(detector))
 
 
 def _uneven_notes(trained: JsonMap) -> tuple[str, ...]:
@@ -80,6 +84,29 @@ def _kept_notes(detector: Scorer) -> tuple[str, ...]:
     context = getattr(detector, "_context", lambda: None)() or 0
     rows = trained["rows"] - len(trained["series"]) * context  # the first ones only warm up
     return kept_notes(len(detector.normal_), rows, most=trained.get("most_kept"))
+
+
+def _loudest_note(detector: Scorer) -> tuple[str, ...]:
+    """The sentence about a channel that makes most of the normal evidence, and so the threshold, alone.
+
+    Nothing where there is none, of fewer than three channels, or of a detector that does not know.
+    """
+    points = detector.normal_
+    amounts = detector._amounts(points)
+    if amounts is None or len(detector.channels_) < ALONE_OF or not len(points):
+        return ()
+    scores = np.nan_to_num(detector.aggregate(points), nan=-np.inf)
+    most = np.argsort(-scores, kind="stable")[: max(len(points) // RAREST, FEWEST_RARE)]
+    evidence = np.nan_to_num(amounts[most])
+    shares = (evidence / np.maximum(evidence.sum(axis=1, keepdims=True), 1e-9)).mean(axis=0)
+    first = int(np.argmax(shares))
+    if shares[first] < ALONE:
+        return ()
+    name = detector.channels_[first]
+    return (
+        f"{name} makes {100 * shares[first]:.0f} % of the evidence in the training rows that set the threshold: left out (--drop {shlex.quote(name)}), "
+        "faults of the others may be found sooner.",
+    )
 
 
 def labelled_in(y: object, rows: int) -> dict[str, int]:
