@@ -109,7 +109,7 @@ def test_windows_are_answered_as_series_are_without_the_views_alone_and_together
     np.testing.assert_allclose(
         detector._answers(undated)[0], detector._points_at(undated[0], np.array([length - 1]))[0]
     )
-    monkeypatch.setattr("tisat.detectors.prism.online._by_views", None)
+    monkeypatch.setattr("tisat.detectors.prism.answers._by_views", None)
     found = detector._answers(windows)
     np.testing.assert_array_equal(found, np.concatenate([detector._answers(one[None]) for one in windows]))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

@@ -344,7 +344,7 @@ def test_windows_of_one_channel_or_another_forecaster_are_answered_without_the_v
     length, ends = detector._context() + 1, np.arange(450, 600, 7)
     windows = np.stack([rows[end - length + 1 : end + 1] for end in ends])
     expected = detector._points_at(rows, ends)
-    monkeypatch.setattr("tisat.detectors.prism.online._by_views", None)
+    monkeypatch.setattr("tisat.detectors.prism.answers._by_views", None)
     found = detector._answers(windows)
     np.testing.assert_array_equal(found, np.concatenate([detector._answers(one[None]) for one in windows]))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)

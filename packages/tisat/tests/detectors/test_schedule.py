@@ -96,6 +96,16 @@ def test_nights_with_an_alarm_are_few_where_the_clock_is_known(night):
     assert called[1] > 0.75 * nights
 
 
+def test_a_job_that_does_not_run_is_an_alarm(night):
+    """The night was quieter than any other, and the score fell to its lowest."""
+    watch, _ = night
+    rows = with_job(noise(7, seed=5), 24, jitter=1, seed=6, days=[0, 1, 2, 4, 5, 6])
+    alarms = watch.alarms(Series(rows, timestamps=times_of(35)[28 * DAY :]))
+    (alarm, *_) = [one for one in alarms if 3 * DAY + 20 <= one.raised <= 3 * DAY + 60]
+    assert alarm.kind == "stuck"
+    assert "less than usual" in alarm.why
+
+
 def test_row_by_row_after_a_restart_and_from_a_file_it_is_the_same(night, tmp_path):
     watch, test = night
     watch.save(tmp_path / "model.tisat")
@@ -117,14 +127,15 @@ def test_rows_without_a_date_are_said_and_the_job_is_an_alarm_there(night):
     assert [one for one in alarms if 20 <= one.raised % DAY <= 60]
 
 
+@pytest.mark.parametrize("key", ["transitions.times", "activity.slots"])
 @pytest.mark.parametrize("change", [lambda a: a + SLOTS, lambda a: a - 0.5, lambda a: -a - 1.0])
-def test_forged_times_are_refused(night, tmp_path, change):
+def test_forged_times_are_refused(night, tmp_path, change, key):
     watch, _ = night
     watch.save(tmp_path / "model.tisat")
     document, tensors = read_artefact(tmp_path / "model.tisat")
-    forged = {**tensors, "transitions.times": change(tensors["transitions.times"])}
+    forged = {**tensors, key: change(tensors[key])}
     write_artefact(tmp_path / "forged.tisat", document, forged)
-    with pytest.raises(ArtefactError, match="times of the week"):
+    with pytest.raises(ArtefactError, match=r"times of the week|fit together"):
         load(tmp_path / "forged.tisat")
 
 

@@ -43,14 +43,15 @@ from tisat.detectors._windows import parts_longer_than
 from tisat.detectors.base import Array, Detector, Traits
 from tisat.detectors.crossfit import Piece, score_pieces
 from tisat.detectors.prism import VIEWS, Scene
+from tisat.detectors.prism.answers import answers
 from tisat.detectors.prism.filling import conditional_means, filling_weights
 from tisat.detectors.prism.forecaster import LINE, errors_of, fit_forecaster, make_forecaster
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponents, fuse, total
 from tisat.detectors.prism.line import fit_line, forecasts
-from tisat.detectors.prism.modes import MODES, REPLACED, Mode, Plan, in_units_of_mode, plan_modes
-from tisat.detectors.prism.online import HIGHEST, LOWEST, NOTHING, answers
+from tisat.detectors.prism.modes import REPLACED, Mode, Plan, in_units_of_mode, plan_modes
+from tisat.detectors.prism.online import HIGHEST, LOWEST, NOTHING
 from tisat.detectors.prism.relations import partners_of, relations_at_once
-from tisat.detectors.prism.restoring import check_parts, restored_forecaster, restored_views
+from tisat.detectors.prism.restoring import check_parts, fresh_views, restored_forecaster, restored_views
 from tisat.detectors.prism.standing import Deviating
 from tisat.detectors.prism.switches import days_of
 from tisat.detectors.prism.touched import touched
@@ -209,10 +210,7 @@ class Prism(Deviating, Detector):
         scenes = [
             self._scene(part, np.arange(context, len(part)), clock) for part, clock in zip(scaled, clocks, strict=True)
         ]
-        views: dict[str, View] = {name: view() for name, view in VIEWS.items()}
-        if self._plan is not None and self._plan.modes:
-            views |= {name: view(self._plan, days_of(self.holidays)) for name, view in MODES.items()}
-        self._take_views(views)
+        self._take_views(fresh_views(self._plan, days_of(self.holidays)))
         for view in self._views.values():
             view.fit(scenes)
         relations: Any = self._views["relations"]

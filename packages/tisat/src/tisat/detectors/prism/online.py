@@ -6,38 +6,30 @@ coming back to Python, and each sum has the same order for one window and for ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from tisat.detectors.base import Array
-from tisat.detectors.prism import VIEWS, activity, neighbour, rhythm
+from tisat.detectors.prism import activity, neighbour, rhythm
 from tisat.detectors.prism.activity import mean_squares
-from tisat.detectors.prism.fusion import OTHERS, RELATIONS, fuse
+from tisat.detectors.prism.fusion import RELATIONS, fuse
 from tisat.detectors.prism.hours import multiply
 from tisat.detectors.prism.line import line_forecasts
 from tisat.detectors.prism.modes import LEAST_STEP, summaries
-from tisat.detectors.prism.relations import FILTERS, filtered
+from tisat.detectors.prism.relations import filtered
 from tisat.detectors.prism.rhythm import echo_distances, make_echoes
+from tisat.detectors.prism.schedule import place_of
 from tisat.detectors.prism.switches import DAY, WEEKDAYS
-from tisat.detectors.prism.transitions import EDGES, cell_of, cell_of_window
+from tisat.detectors.prism.transitions import cell_of, cell_of_window
 from tisat.detectors.prism.trees import walk
 from tisat.utils.compiled import compiled
-from tisat.utils.neighbors import closest, heads_of
+from tisat.utils.neighbors import closest
 from tisat.utils.types import AnyArray, Flags, Integers
-
-if TYPE_CHECKING:
-    from tisat.detectors.prism.detector import Prism
 
 ERROR, JOINT, NEIGHBOUR, ACTIVITY, RHYTHM = 0, 1, 2, 3, 5  # places of the views; fusion has that of RELATIONS
 LEAST_SQUARE = activity.LEAST_STEP**2
 STEPS, LAGS, WINDOW, LIVELY = rhythm.ROWS, rhythm.LAGS, neighbour.ROWS, activity.ROWS
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
 NOTHING = np.zeros((0, 0, 0), dtype=np.bool_)
-NO_SWITCHES, NO_UNITS, NO_ERRORS = np.zeros(0, dtype=np.int64), np.zeros((0, 0, 0)), np.zeros((0, 0))
-NO_TIMES = np.zeros(0, dtype=np.bool_)
-WITH_MODES = np.append(OTHERS, [len(VIEWS), len(VIEWS) + 1])  # the views that know which channel it is
 
 
 @compiled()
@@ -107,6 +99,9 @@ def _look_at_channels(
     errors: Array,  # (1, C)
     lively: Array,  # (1, C)
     parts: Array,  # (V, C)
+    place: int,  # of the row's time among the slots at which jumps recur; -1: none of them
+    slot_usual: Array,  # (S, C)
+    slot_spread: Array,  # (S, C)
 ) -> None:  # pragma: no cover - compiled
     """The views of each channel by itself: error, activity and rhythm."""
     channels = line.shape[1]
@@ -120,7 +115,10 @@ def _look_at_channels(
     _clear(summed[0])
     mean_squares(rows, at, LIVELY, summed)
     for c in range(channels):
-        lively[0, c] = (0.5 * np.log(summed[0, c] + LEAST_SQUARE) - active[c]) / active_spread[c]
+        usual_now, spread_now = active[c], active_spread[c]
+        if place >= 0:
+            usual_now, spread_now = slot_usual[place, c], slot_spread[place, c]
+        lively[0, c] = (0.5 * np.log(summed[0, c] + LEAST_SQUARE) - usual_now) / spread_now
         parts[ACTIVITY, c] = lively[0, c] ** 2
     make_echoes(rows, at, STEPS, vectors[12], vectors[13], steps, needed, tens, room, echoes)
     _clear(summed[0])
@@ -174,6 +172,9 @@ def look_at_windows(
     scheduled: Flags,  # of each slot of a week: whether the series jumps; empty where it does in none
     units: Array,  # (cells, V, C); empty where there is neither
     hours: Array,  # (25, V, C): units of each hour; empty where hours are alike
+    places: Integers,  # (673,) of each slot of a week among those at which jumps recur; empty where there is none
+    slot_usual: Array,  # (S, C)
+    slot_spread: Array,  # (S, C)
     ordinary: Array,  # (V, C)
     levels: Array,  # (V, 2)
     exponents: Array,  # (V,)
@@ -197,9 +198,11 @@ def look_at_windows(
         whole[i] = _scale(windows[i], vectors[0], vectors[1], rows)
         if not whole[i]:
             continue
+        place = place_of(windows[i, length - 1, channels], places) if len(places) else -1
         _look_at_channels(
-            rows, last, given[i : i + 1], vectors, line, usual, whitening, spare, room[0], errors, lively, parts[0]
-        )
+            rows, last, given[i : i + 1], vectors, line, usual, whitening, spare, room[0], errors, lively, parts[0],
+            place, slot_usual, slot_spread,
+        )  # fmt: skip
         # errors that do not go together; the shape of the only channel
         for c in range(channels):
             room[0, c] = errors[0, c] - mean[c]
@@ -303,8 +306,9 @@ def look_at_modes(
         if not whole[i]:
             continue
         _look_at_channels(
-            rows, last, given[i : i + 1], vectors, line, usual, whitening, spare, room[0], errors, lively, parts[0]
-        )
+            rows, last, given[i : i + 1], vectors, line, usual, whitening, spare, room[0], errors, lively, parts[0],
+            -1, usual, usual,
+        )  # fmt: skip
         summaries(rows, last, switches, LEAST_STEP, inputs)
         minute, weekday = -1.0, -1.0
         if calendar[0]:
@@ -336,59 +340,3 @@ def look_at_modes(
             parts, units[cell], signed[0], patterns, errors, beside, lively, rows[length - 1 :], switches, ordinary, levels,
             exponents, others, mode, unknown, room, points[i : i + 1],
         )  # fmt: skip
-
-
-def answers(prism: Prism, windows: Array) -> Array:
-    """Points of the last rows of windows ``(n, T, C + 1)``, with deviations beside them."""
-    if prism._windowed is None:
-        prism._windowed = _learned(prism)
-    points = np.empty((len(windows), len(prism._views) + 3 * prism.n_channels_ + 1))
-    whole = np.empty(len(windows), dtype=np.bool_)
-    given = NO_ERRORS if prism.forecaster_ is None else _errors(prism, windows)
-    look: Callable[..., None] = look_at_modes if prism._modes else look_at_windows
-    now = (prism.ordinary_, prism.levels_, prism.exponents_, EDGES, NOTHING, whole, points)
-    look(*(windows, given, *prism._windowed, *now))
-    if not np.logical_and.reduce(whole):
-        points[~whole] = _by_views(prism, windows[~whole])
-    return points
-
-
-def _by_views(prism: Prism, windows: Array) -> Array:
-    """The same by the views, one window below the other: no view looks beyond its own."""
-    rows = windows.reshape(-1, windows.shape[2])
-    return prism._points_at(rows, np.arange(windows.shape[1] - 1, len(rows), windows.shape[1]))
-
-
-def _errors(prism: Prism, windows: Array) -> Array:
-    """Errors ``(n, C)`` of the last rows by another forecaster than the line."""
-    rows = prism._scaled(windows[:, :, : prism.n_channels_])
-    return np.concatenate([prism._errors(one, np.array([len(one) - 1])) for one in rows])
-
-
-def _learned(prism: Prism) -> tuple[object, ...]:
-    """The arrays of the model in the order of :func:`look_at_windows` or :func:`look_at_modes`."""
-    known: dict[str, Mapping[str, AnyArray]] = {name: view.arrays() for name, view in prism._views.items()}
-    errors, joint, near, active = (known[name] for name in ("error", "joint", "neighbour", "activity"))
-    related, echo = known["relations"], known["rhythm"]
-    vectors = np.array([
-        prism.low_ / 2, prism.span_, prism.intercepts_, prism.farthest_, errors["spread"], joint["mean"], near["still"],
-        active["usual"], active["spread"], related["intercepts"], related["usual"], related["spread"],
-        rhythm.LARGEST * echo["step"], rhythm.LEAST_ENERGY * echo["step"] ** 2,
-    ])  # fmt: skip
-    patterns = np.ascontiguousarray(prism._patterns_of_faults().T)
-    both = (vectors, prism.weights_, echo["usual"], echo["whitening"], patterns)
-    if prism._modes:
-        modes = prism._modes
-        stacked = (np.stack([view.arrays()[name] for view in modes]) for name in ("weights", "intercepts", "spread"))
-        forests = tuple(view._forest.columns for view in modes)
-        switches = modes[0].switches.astype(np.int64)
-        return (*both, modes[0].calendar, modes[0].holidays, *stacked, forests, WITH_MODES, switches, modes[0].units)
-    hours, switched = prism._units.hours, prism._units.transitions
-    cells: tuple[AnyArray, ...] = (NO_SWITCHES, NO_TIMES, NO_UNITS)
-    if switched is not None:
-        cells = (switched.channels, switched.scheduled if len(switched.times) else NO_TIMES, switched.units)
-    return (
-        *both, joint["precision"], joint["shapes"], heads_of(joint["shapes"]), near["centre"], near["basis"],
-        np.ascontiguousarray(near["basis"].T), near["stored"], heads_of(near["stored"]), related["weights"], FILTERS,
-        OTHERS, *cells, NO_UNITS if hours is None else hours.units,
-    )  # fmt: skip

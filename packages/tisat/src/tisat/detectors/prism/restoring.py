@@ -1,14 +1,16 @@
-"""The views and the forecaster of a prism from what a file holds."""
+"""The views of a prism to be fitted, and views and forecaster from what a file holds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tisat.detectors.base import Detector
+from tisat.detectors.base import Array, Detector
 from tisat.detectors.prism import VIEWS, View
+from tisat.detectors.prism.activity import Activity
 from tisat.detectors.prism.forecaster import LINE, make_forecaster
-from tisat.detectors.prism.modes import MODES
+from tisat.detectors.prism.modes import MODES, Plan
+from tisat.detectors.prism.schedule import SLOTS, are_places
 from tisat.errors import ArtefactError
 from tisat.persistence.estimator import detector_from
 from tisat.utils.types import AnyArray, JsonMap
@@ -31,6 +33,16 @@ def restored_forecaster(
     return forecaster
 
 
+def fresh_views(plan: Plan | None, holidays: Array) -> dict[str, View]:
+    """The views by name, to be fitted: those of modes where they help, else the activity at times of jumps."""
+    views: dict[str, View] = {name: view() for name, view in VIEWS.items()}
+    if plan is not None and plan.modes:
+        views |= {name: view(plan, holidays) for name, view in MODES.items()}
+    elif plan is not None:
+        views["activity"] = Activity(plan.times)
+    return views
+
+
 def restored_views(tensors: Mapping[str, AnyArray], n_channels: int) -> dict[str, View]:
     """The views by name, each from its arrays."""
     views: dict[str, View] = {name: view() for name, view in VIEWS.items()}
@@ -44,8 +56,11 @@ def restored_views(tensors: Mapping[str, AnyArray], n_channels: int) -> dict[str
 
 def check_parts(prism: Any, views: Mapping[str, View]) -> None:
     """Refuse a prism from a file whose views, forecast and points do not fit together."""
+    slots = views["activity"].arrays()["slots"]
     fits = (
-        len(prism.ordinary_) == len(views)
+        are_places(slots, SLOTS)
+        and bool((views["activity"].arrays()["slot_spread"] > 0).all())
+        and len(prism.ordinary_) == len(views)
         and prism.levels_.shape == (len(views), 2)
         and prism.exponents_.shape == (len(views),)
         and prism.n_points_ == len(views) + 2 * prism.n_channels_ + 1

@@ -8,6 +8,7 @@ import numpy as np
 
 from tisat.detectors.base import Array
 from tisat.detectors.prism.switches import DAY, WEEKDAYS
+from tisat.utils.compiled import compiled
 from tisat.utils.types import Flags, Integers
 
 SLOT = 900.0  # seconds
@@ -18,6 +19,11 @@ SHARP = 12.0  # times the 90th percentile of squared steps, from which on a step
 DAILY, SURE, FEWEST_DAYS = 0.6, 5.0, 7  # share of days, in standard errors above the share at any time
 FEWEST_WEEKS = 3  # all of which have a weekly jump
 OWN = 0.1  # share of cycles in which a slot itself has a jump, and not a slot beside it
+
+
+def are_places(values: Array, count: int) -> bool:
+    """Whether values from a file may be used as indices below a count."""
+    return bool(((values >= 0) & (values < count) & (values == np.floor(values))).all())
 
 
 def slots_of(clock: Array) -> Integers:
@@ -31,6 +37,21 @@ def table_of(times: Array) -> Flags:
     table = np.zeros(SLOTS + 1, dtype=np.bool_)
     table[times.astype(np.int64)] = True
     return table
+
+
+def places_of(slots: Array) -> Integers:
+    """For each slot of a week, and at last for an unknown time, its place among some slots; -1 where it is not there."""
+    places = np.full(SLOTS + 1, -1, dtype=np.int64)
+    places[slots.astype(np.int64)] = np.arange(len(slots))
+    return places
+
+
+@compiled()
+def place_of(clock: float, places: Integers) -> int:  # pragma: no cover - compiled
+    """The place of the slot of one local time: see :func:`slots_of`."""
+    if clock != clock:
+        return -1
+    return int(places[int((clock + 3 * DAY) % (WEEKDAYS * DAY) // SLOT)])
 
 
 def scheduled(parts: Sequence[Array], clocks: Sequence[Array]) -> Array:

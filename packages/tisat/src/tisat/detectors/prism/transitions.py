@@ -12,7 +12,7 @@ import numpy as np
 from tisat.detectors.base import Array
 from tisat.detectors.prism import VIEWS
 from tisat.detectors.prism.hours import Hours
-from tisat.detectors.prism.schedule import SLOT, SLOTS, slots_of, table_of
+from tisat.detectors.prism.schedule import SLOT, SLOTS, are_places, slots_of, table_of
 from tisat.detectors.prism.switches import DAY, MOST_SWITCHES, WEEKDAYS
 from tisat.detectors.prism.view import Scene, View
 from tisat.errors import ArtefactError
@@ -140,8 +140,8 @@ class Transitions:
             and switches.ndim == times.ndim == 1
             and len(switches) <= MOST_SWITCHES
             and len(switches) + len(times) > 0
-            and _are_places(switches, n_channels)
-            and _are_places(times, SLOTS)
+            and are_places(switches, n_channels)
+            and are_places(times, SLOTS)
             and units.shape == (len(EDGES) + 1, len(VIEWS), n_channels)
             and bool(np.isfinite(units).all() and (units >= 1).all())
         )
@@ -150,7 +150,3 @@ class Transitions:
                 "The switches of a model file must be channels and times of the week with units of at least 1. They are not."
             )
         return cls(switches, times, units)
-
-
-def _are_places(values: Array, count: int) -> bool:
-    return bool(((values >= 0) & (values < count) & (values == np.floor(values))).all())
