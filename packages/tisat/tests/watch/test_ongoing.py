@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tisat.alarms.alarms import Alarm
+from tisat.alarms.explanation import Reason
 from tisat.alarms.ongoing import SETTLED, Ongoing, rearm_rows
 from tisat.alarms.present_mode import MEAN
 from tisat.errors import ArtefactError, ParameterError
@@ -215,19 +217,15 @@ def test_rearm_must_be_a_duration():
 def test_an_ongoing_alarm_covers_a_later_one_of_the_same_channel():
     track = Ongoing(np.ones(2), ["a", "b"])
     plain = Alarm(0, 0, None, 1.0, 1.0, "excess", "1/day", {"a": 1.0})
-    from dataclasses import replace
-
-    from tisat.alarms.explanation import Reason
-
     alarm = replace(plain, reasons=(Reason("a", 1.0, 1.0, 0.0, 1.0),))
     for row in range(100):
         track.step(np.array([5.0, 0.0]), row=row)
         if row in (10, 70):
-            track.begin(replace(alarm, raised=row))
+            began = track.begin(replace(alarm, raised=row))
         if row == 60:
-            assert track.clear(replace(alarm, raised=10, cleared=60)).state == "ongoing"
+            assert track.clear(replace(began, cleared=60)).state == "ongoing"
         if row == 90:
-            assert track.clear(replace(alarm, raised=70, cleared=90)).state == "merged"
+            assert track.clear(replace(began, cleared=90)).state == "merged"
     assert len(track.alarms) == 1
 
 
@@ -283,3 +281,21 @@ def test_an_alarm_accepted_while_it_is_on_ends_as_the_new_normal(watch):
         states |= {one.raised: one.state for one in (told.alarm, *told.ended) if one is not None}
     assert next(state for raised, state in states.items() if BEGIN <= raised < BEGIN + 60) == "new normal"
     assert not monitor.ongoing
+
+
+def test_an_alarm_that_called_somebody_is_not_merged_when_it_ends():
+    """A failed return pump under a fault of the current was counted as merged, because the current was still off."""
+    track = Ongoing(np.ones(2), ["a", "b"])
+    first, second = (Alarm(row, row, None, 1.0, 1.0, "excess", "1/day", {}, reasons=reasons) for row, reasons in (
+        (10, (Reason("a", 1.0, 1.0, 0.0, 1.0),)), (110, (Reason("b", 0.6, 1.0, 0.0, 1.0), Reason("a", 0.4, 1.0, 0.0, 1.0))),
+    ))  # fmt: skip
+    for row in range(300):
+        track.step(np.array([5.0, 5.0 * (110 <= row < 150)]), row=row)
+        if row == 10:
+            track.begin(first)
+        if row == 60:
+            assert track.clear(replace(first, cleared=60)).state == "ongoing"
+        if row == 110:
+            second = track.begin(second)
+            assert second.state == "raised"
+    assert track.clear(replace(second, cleared=300)).state == "back"

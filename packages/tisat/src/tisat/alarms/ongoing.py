@@ -9,8 +9,8 @@ channels they name; it raises nothing and enters no statistic.
 * **ongoing**: it fell, and a channel that the alarm names is still different from training and from what was accepted;
 * **back**: for 20 rows none was;
 * **new normal**: somebody accepted it, or the policy ``rearm`` did;
-* **merged**: an earlier alarm that is ongoing names all its channels. At its raise: it calls nobody, unless a channel joins
-  that none of those names. At its end: all its different channels;
+* **merged**: at its raise an earlier alarm that is ongoing names all its channels: it calls nobody, unless a channel joins that
+  none of those names;
 * **cleared**: it fell, and nothing is known of its channels: the detector has no such state.
 
 Rows of which nothing is known (a gap, warm-up, a channel without data) change nothing: what was different stays so. Each
@@ -245,7 +245,8 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
             np.copyto(mode.different, different, where=valid)
             mode.calm = 0 if mode.different[named].any() else mode.calm + int(valid[named].any())
         still = [one for one in episode.modes if one.different[named].any()]
-        episode.elsewhere = 0 if any(one is mode for one in still) else episode.elsewhere + 1
+        here = self.mode.settled and any(one is mode for one in still)
+        episode.elsewhere = 0 if here else episode.elsewhere + 1
         if episode.elsewhere >= ELSEWHERE:
             for one in still:
                 one.different, one.calm = valid & False, SETTLED
@@ -272,8 +273,8 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
             accepted = bool((np.abs(mean) > self._limits[channel_names]).any())
             state = "new normal" if accepted else "back"
             return replace(alarm, state=state, back=alarm.cleared, back_time=alarm.cleared_time)
-        if self._covers({self._names[c] for c in different}):
-            return replace(alarm, state="merged")
+        if self._covers({self._names[c] for c in different}):  # they are another alarm's, which goes on
+            return alarm if merged else replace(alarm, state="back", back=alarm.cleared, back_time=alarm.cleared_time)
         followed.alarm = replace(alarm, state="ongoing", ongoing_since=alarm.cleared, known="")
         self.ongoing.append(followed)
         return followed.alarm

@@ -14,6 +14,17 @@ STEADY = MEAN + 60  # rows after a switch in which a mean deviation, of views th
 Switch = tuple[int, float]  # a channel that switches, and the step that is a switch, in its units
 
 
+def slow(switches: Sequence[Switch], moves_every: Sequence[float]) -> tuple[Switch, ...]:
+    """The channels that switch rarely enough for a mean deviation to be of one mode; all where nothing is known.
+
+    Examples
+    --------
+    >>> slow([(0, 0.5), (1, 2.0)], [300.0, 30.0])
+    ((0, 0.5),)
+    """
+    return tuple((c, least) for c, least in switches if c >= len(moves_every) or moves_every[c] >= STEADY)
+
+
 class PresentMode:
     """The positions of the channels that switch, and for how many rows they have been there.
 

@@ -18,6 +18,7 @@ from tisat.alarms.cusum import Trace
 from tisat.alarms.joined_channels import Climb
 from tisat.alarms.ongoing import Ongoing
 from tisat.alarms.patterns import demoted
+from tisat.alarms.present_mode import slow
 from tisat.alarms.rules import RuleRun
 from tisat.alarms.sentences import RecentRows, Stillness, mode_of
 from tisat.alarms.shares import explained, known_or_zero, named_shares, shares_of
@@ -115,7 +116,8 @@ class Course(Folded[Judged, "Alarm | None"]):
         self._climb = Climb()
         limits = getattr(watch.detector, "deviation_limits", None)
         switches = getattr(watch.detector, "switches", ())
-        self.states = Ongoing(limits, watch.channels, rearm=watch.rearm_rows, switches=switches)
+        modes = slow(switches, watch.detector.trained_on_.get("moves_every", ()))
+        self.states = Ongoing(limits, watch.channels, rearm=watch.rearm_rows, switches=modes)
         self._recent = RecentRows(switches)
         self.ended: tuple[Alarm, ...] = ()  # alarms that were ongoing until the last row
         self._onset = 0  # the present onset estimate, and its time

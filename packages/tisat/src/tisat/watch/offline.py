@@ -14,6 +14,7 @@ import numpy as np
 
 from tisat.alarms.alarms import Alarm, Alarms, Tally, alarms_of
 from tisat.alarms.patterns import demoted
+from tisat.alarms.present_mode import slow
 from tisat.alarms.sentences import ROWS, mode_of
 from tisat.alarms.series_states import with_states
 from tisat.errors import SeriesError, SeriesWarning
@@ -130,7 +131,8 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
         told = None if deviations is None else deviations[:ahead]
         limits = getattr(watch.detector, "deviation_limits", None)
         lives = with_states(
-            found, told, limits, channels=watch.channels, rearm=watch.rearm_rows, stamp=checked.stamp, switches=switches,
+            found, told, limits, channels=watch.channels, rearm=watch.rearm_rows, stamp=checked.stamp,
+            switches=slow(switches, watch.detector.trained_on_.get("moves_every", ())),
             values=np.where(admitted.usable[:, None], admitted.filled, np.nan),
         )  # fmt: skip
         columns = [channel for channel, _ in switches]
