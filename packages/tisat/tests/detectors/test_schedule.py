@@ -58,6 +58,18 @@ def test_times_of_daily_and_of_weekly_jumps_are_found():
     assert found(with_job(noise(7), 25, long=3), days=7) == "daily 02:00 to 02:30"
 
 
+def test_a_working_week_is_found_in_noisy_hourly_rows():
+    """Two years of it gave a threshold of three times that of one year, and no alarm."""
+    hours = np.arange(52 * 168)
+    works = (hours // 24 % 7 < 5) * 15.0
+    values = (works + 10 * np.sin(hours * 2 * np.pi / 24) + 2 * np.random.default_rng(0).normal(size=len(hours)))[
+        :, None
+    ]
+    clock = MONDAY.astype("datetime64[s]").astype(float) + 3600.0 * hours
+    assert in_words(scheduled([values], [clock])) == "Monday 00:00 to 00:15, Saturday 00:00 to 00:15"
+    assert len(scheduled([values - works[:, None]], [clock])) == 0
+
+
 def test_jumps_that_do_not_recur_and_rows_without_a_clock_have_no_times():
     rng, days = np.random.default_rng(3), 28
     assert len(scheduled([noise(days)], [seconds_of(days)])) == 0

@@ -17,7 +17,8 @@ PER_DAY = int(DAY / SLOT)
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 SHARP = 12.0  # times the 90th percentile of squared steps, from which on a step is a jump
 DAILY, SURE, FEWEST_DAYS = 0.6, 5.0, 7  # share of days, in standard errors above the share at any time
-FEWEST_WEEKS = 3  # all of which have a weekly jump
+SHARP_WEEKLY = 6.0  # the same of a weekly jump, beside the median of its time of the day
+WEEKLY, SURE_WEEKLY, FEWEST_WEEKS = 0.75, 7.0, 3
 OWN = 0.1  # share of cycles in which a slot itself has a jump, and not a slot beside it
 
 
@@ -55,7 +56,7 @@ def place_of(clock: float, places: Integers) -> int:  # pragma: no cover - compi
 
 
 def scheduled(parts: Sequence[Array], clocks: Sequence[Array]) -> Array:
-    """The slots of a week ``(S,)`` in which some channel jumps on most days, or in every week; empty without a clock.
+    """The slots of a week ``(S,)`` in which some channel jumps on most days, or in most weeks; empty without a clock.
 
     Parameters
     ----------
@@ -64,43 +65,53 @@ def scheduled(parts: Sequence[Array], clocks: Sequence[Array]) -> Array:
     clocks : sequence of arrays of shape (T_i,)
         Local time in seconds since 1970, NaN where unknown.
     """
-    squares = [np.diff(part, axis=0) ** 2 for part in parts]
+    steps = np.concatenate([np.diff(part, axis=0) for part in parts])
     times = np.concatenate([clock[1:] for clock in clocks])
     if not len(times) or np.isnan(times).any():
         return np.zeros(0)
-    steps = np.concatenate(squares)
-    usual = np.quantile(steps, 0.9, axis=0)
-    jumps = ((steps > SHARP * usual) & (usual > 0)).any(axis=1)
     first = np.floor(times.min() / DAY)
     days = int(np.floor(times.max() / DAY) - first) + 1
     place = (times // SLOT - first * PER_DAY).astype(np.int64)
-    seen, loud = np.zeros((2, days * PER_DAY), dtype=np.bool_)
+    by_day = _with_jumps(place, _jumps(steps, SHARP), days * PER_DAY).reshape(3, days, PER_DAY)
+    daily = _recurring(*by_day, least=DAILY, cycles=FEWEST_DAYS, sure=SURE)
+    for slot in np.unique(place % PER_DAY):  # a weekend is a jump beside what the same time of other days does
+        here = place % PER_DAY == slot
+        steps[here] -= np.median(steps[here], axis=0)
+    by_day = _with_jumps(place, _jumps(steps, SHARP_WEEKLY), days * PER_DAY).reshape(3, days, PER_DAY)
+    by_day[1:, :, daily] = False
+    start = int((first + 3) % WEEKDAYS) * PER_DAY
+    weeks = -(-(start + days * PER_DAY) // SLOTS)
+    by_week = np.zeros((3, weeks * SLOTS), dtype=np.bool_)
+    by_week[:, start : start + days * PER_DAY] = by_day.reshape(3, -1)
+    weekly = _recurring(*by_week.reshape(3, weeks, SLOTS), least=WEEKLY, cycles=FEWEST_WEEKS, sure=SURE_WEEKLY)
+    return np.flatnonzero(np.tile(daily, WEEKDAYS) | weekly).astype(np.float64)
+
+
+def _jumps(steps: Array, sharp: float) -> Flags:
+    """In which rows some channel moves far more than it usually does."""
+    squares = steps**2
+    usual = np.quantile(squares, 0.9, axis=0)
+    return np.asarray(((squares > sharp * usual) & (usual > 0)).any(axis=1))
+
+
+def _with_jumps(place: Integers, jumps: Flags, slots: int) -> Flags:
+    """Of so many slots ``(3, slots)``: whether there are rows in it, whether some of them jump, whether they do in it or beside it."""
+    seen, loud = np.zeros((2, slots), dtype=np.bool_)
     seen[place] = True
     loud[place[jumps]] = True
     beside = loud.copy()
     beside[1:] |= loud[:-1]
     beside[:-1] |= loud[1:]
-    daily = _recurring(*(one.reshape(days, PER_DAY) for one in (seen, loud, beside)), least=DAILY, cycles=FEWEST_DAYS)
-    start = int((first + 3) % WEEKDAYS) * PER_DAY
-    found = np.tile(daily, WEEKDAYS)
-    rest = ~np.tile(daily, days)
-    whole = -(-(start + len(seen)) // SLOTS) * SLOTS
-    weeks = (np.zeros(whole, dtype=np.bool_) for _ in range(3))
-    laid = []
-    for one, week in zip((seen, loud & rest, beside & rest), weeks, strict=True):
-        week[start : start + len(one)] = one
-        laid.append(week.reshape(-1, SLOTS))
-    found |= _recurring(*laid, least=1.0, cycles=FEWEST_WEEKS)
-    return np.flatnonzero(found).astype(np.float64)
+    return np.stack([seen, loud, beside])
 
 
-def _recurring(seen: Flags, loud: Flags, beside: Flags, *, least: float, cycles: int) -> Flags:
+def _recurring(seen: Flags, loud: Flags, beside: Flags, *, least: float, cycles: int, sure: float) -> Flags:
     """In which columns of cycles ``(n, slots)`` jumps recur, far more often than in any column."""
     counted = seen.sum(axis=0)
     share, own = ((one.sum(axis=0) / np.maximum(counted, 1)) for one in (beside, loud))
     usual = min(max(float(np.median(share)), 0.01), 0.99)
-    sure = (share - usual) / np.sqrt(usual * (1 - usual) / np.maximum(counted, 1))
-    return np.asarray((counted >= cycles) & (share >= least) & (own >= OWN) & (sure >= SURE))
+    above = (share - usual) / np.sqrt(usual * (1 - usual) / np.maximum(counted, 1))
+    return np.asarray((counted >= cycles) & (share >= least) & (own >= OWN) & (above >= sure))
 
 
 def in_words(times: Array) -> str:
