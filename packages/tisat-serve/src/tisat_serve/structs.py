@@ -147,7 +147,9 @@ class AlarmInfo(msgspec.Struct):
     label: str  # the last one given, or "unmarked"
     suppressed: str  # why nobody was told; empty: it was sent
     pause: int | None  # the maintenance window it fell into
-    severity: str = ""  # minor, major or critical: by the largest statistic / threshold so far
+    severity: str = (
+        ""  # minor, major or critical: by the largest statistic / threshold so far; a silent entity is major
+    )
     state: str = ""  # raised, ongoing (still different), back, new normal, merged or cleared
     incident: str = ""  # the id of the first alarm of those that began together
     known: str = ""  # the accepted pattern it is of: nobody is called
@@ -168,7 +170,7 @@ class IncidentInfo(msgspec.Struct):
     channel: str  # of it, that moved first
     entities: list[str]  # in the order in which they moved
     channels: list[str]
-    severity: str  # the highest
+    severity: str  # the highest; critical where several entities are silent
     state: str
     label: str  # of all its alarms, or "mixed"
     words: str

@@ -10,7 +10,7 @@ from serve.conftest import START, limit, plant_rows, requests_of, result_lines
 from tisat_serve.api.bodies import rows_of
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import Group
-from tisat_serve.sinks.message import message_of
+from tisat_serve.sinks.message import message_of, message_of_all
 from tisat_serve.store import Store, StoreFullError
 from tisat_serve.structs import Row
 from tisat_serve.views.fleet_view import FleetView
@@ -122,6 +122,26 @@ def test_a_silent_entity_is_an_alarm_of_its_own_kind(engine_in, tmp_path):
     engine.run_maintenance()
     engine.ingest([Row("a", [60.0, 5.0, 1.0], START + 60)])
     assert engine.store.read("SELECT entity, sort, cleared IS NULL FROM alarms") == [("a", "silence", 0)]
+
+
+def test_an_outage_is_not_minor(engine_in, tmp_path):
+    """All entities silent went to the quiet channel."""
+    now = [float(START)]
+    engine = engine_in(tmp_path, clock=lambda: now[0], silent_after=120.0)
+    view = FleetView(engine)
+    engine.ingest([Row(name, [60.0, 5.0, 1.0], START) for name in "abc"])
+    now[0] += 100
+    engine.ingest([Row(name, [60.0, 5.0, 1.0], START + 60) for name in "bc"])
+    now[0] += 100
+    engine.run_maintenance()
+    (alone,) = view.incidents()
+    assert (alone.severity, alone.alarms[0].severity) == ("major", "major")
+    now[0] += 100
+    engine.run_maintenance()
+    assert {one.severity for one in view.alarms(sort="silence")} == {"major"}
+    ids = [one.id for one in view.alarms(sort="silence")]
+    assert view.incidents()[0].severity == "critical"
+    assert message_of_all(view, ids, "raised", "http://here").severity == "critical"
 
 
 def test_a_full_disk_refuses_rows_with_a_sentence_and_goes_on(engine_in, tmp_path):

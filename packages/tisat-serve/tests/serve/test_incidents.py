@@ -119,7 +119,7 @@ def test_an_incident_is_the_same_after_a_restart(engine_in, tmp_path):
 def test_severity_is_how_far_beyond_the_threshold_and_is_sent(filled):
     assert [severity_of(ratio) for ratio in (0.0, 1.0, 1.99, 2.0, 4.99, 5.0, 100.0)] == ["minor"] * 3 + ["major"] * 2 + ["critical"] * 2  # fmt: skip
     for alarm in filled.view.alarms():
-        assert alarm.severity == severity_of(alarm.ratio)
+        assert alarm.severity == severity_of(alarm.ratio, alarm.sort)
         assert message_of(filled.view, alarm.id, "raised", "").severity == alarm.severity
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tisat.alarms import Alarm, recurring
 from tisat.errors import NotFoundError
 from tisat.utils.types import JsonDict
-from tisat_serve.alarms.alarm_log import SEVERITIES
+from tisat_serve.alarms.alarm_log import severity_of_all
 from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmInfo, IncidentInfo, RecurrenceInfo
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MOST_LOOKED_AT = 2000  # alarms that recurrences are sought in
 NAMED = 4  # entities in words
-ORDER = [word for _, word in SEVERITIES]
 
 
 def incidents(view: FleetView, *, limit: int = 100, **chosen: object) -> list[IncidentInfo]:
@@ -38,7 +37,7 @@ def incident(view: FleetView, number: str) -> IncidentInfo:
     """One incident by its id, which is that of the first alarm raised."""
     found = view.alarms_of([number])
     if not found:
-        raise NotFoundError(f"The incident must be in the book. Got the id {number[:64]!r}, which is not.")
+        raise NotFoundError(f"No incident has the id {number[:64]!r}.")
     return _incident(number, found)
 
 
@@ -68,7 +67,7 @@ def _incident(number: str, alarms: list[AlarmInfo]) -> IncidentInfo:
         channel=channel,
         entities=entities,
         channels=list(dict.fromkeys(name for one in alarms for name in one.channels[:1])),
-        severity=min((one.severity for one in alarms), key=ORDER.index),
+        severity=severity_of_all(alarms),
         state=next((word for word in ("raised", "ongoing") if word in states), states[-1]),
         label=labels[0] if len(labels) == 1 else "mixed",
         words=words,

@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -22,6 +23,10 @@ from tisat.alarms.suppression import Suppression, covered
 from tisat.gap_filling import Silence
 from tisat.io.timestamps import read_time
 from tisat.utils.types import Flags, Integers, JsonDict
+
+if TYPE_CHECKING:
+    from tisat_serve.sinks.message import Message
+    from tisat_serve.structs import AlarmInfo
 
 MERGED = "merged into an alarm that is ongoing"
 MISSING = {  # why alarms about the data cannot be accepted
@@ -35,17 +40,27 @@ ONGOING = (
 SEVERITIES = ((5.0, "critical"), (2.0, "major"), (0.0, "minor"))  # from so many times the threshold on
 
 
-def severity_of(ratio: float) -> str:
+def severity_of(ratio: float, sort: str = "statistic") -> str:
     """Name how far beyond its threshold a statistic went.
 
-    An alarm about the data has no statistic and is minor.
+    An alarm about the data has no statistic: a silent entity is major, a silent channel is minor.
 
     Examples
     --------
-    >>> severity_of(1.2), severity_of(2.0), severity_of(7.5)
-    ('minor', 'major', 'critical')
+    >>> severity_of(1.2), severity_of(2.0), severity_of(7.5), severity_of(0.0, "silence")
+    ('minor', 'major', 'critical', 'major')
     """
-    return next(word for least, word in SEVERITIES if ratio >= least)
+    return "major" if sort == "silence" else next(word for least, word in SEVERITIES if ratio >= least)
+
+
+def severity_of_all(alarms: Iterable[AlarmInfo | Message]) -> str:
+    """The highest severity of alarms that belong together; several silent entities are critical."""
+    words, silent = set(), set()
+    for alarm in alarms:
+        words.add(alarm.severity)
+        if alarm.sort == "silence":
+            silent.add(alarm.entity)
+    return next(word for _, word in SEVERITIES if word in words or (word == "critical" and len(silent) > 1))
 
 
 def least_ratio(ratio: float) -> float:

@@ -8,6 +8,7 @@ from itertools import zip_longest
 import msgspec
 
 from tisat.utils.types import JsonDict
+from tisat_serve.alarms.alarm_log import severity_of_all
 from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmPage
 from tisat_serve.views.fleet_view import FleetView
@@ -90,7 +91,7 @@ def message_of_all(view: FleetView, alarms: list[str], event: str, base: str, do
     return msgspec.structs.replace(
         first,
         ratio=strongest.ratio,
-        severity=strongest.severity,
+        severity=severity_of_all(messages),
         state=on.state,
         cleared=on.cleared,
         key=f"{first.id}:{event}:{len(messages)}",

@@ -209,7 +209,7 @@ class FleetView:
             **record,
             "group": record["grp"],
             "ratio": ratio,
-            "severity": severity_of(ratio),
+            "severity": severity_of(ratio, record["sort"]),
             "state": _state(record, document),
             "ongoing_since": self._ongoing_since(document, record),
             "channels": list(document.get("channels", {}))[:5],
