@@ -94,6 +94,7 @@ class Pause(msgspec.Struct):
     reason: str
     every: float | None = None
     ended: float | None = None
+    note: str = ""  # where no entity fits the pattern now
 
 
 class Label(msgspec.Struct):
@@ -155,7 +156,7 @@ class AlarmInfo(msgspec.Struct):
     known: str = ""  # the accepted pattern it is of: nobody is called
     ongoing_since: float | None = None  # when the statistic fell while its channels were still different
     acknowledged: str = ""  # who is on it
-    accepted: str = ""  # who accepted it while it is on, of an alarm asked for by itself: it ends as the new normal
+    accepted: str = ""  # who accepted it, of an alarm asked for by itself: it is or will be the new normal
     snoozed: float | None = None  # nobody is told again until then, seconds since 1970
 
 
@@ -388,10 +389,7 @@ class ProposalInfo(msgspec.Struct):
 
 
 class RuleInfo(msgspec.Struct):
-    """A suppression rule: what nobody is told of, as ``CHANNEL[:up|down][:LEAST]``.
-
-    The same as ``tisat alarm --suppress``.
-    """
+    """A suppression rule: what nobody is told of, as ``tisat alarm --suppress`` has it."""
 
     id: int
     pattern: str  # of entities
@@ -399,3 +397,4 @@ class RuleInfo(msgspec.Struct):
     author: str
     reason: str
     ended: float | None = None
+    note: str = ""  # where no entity fits the pattern now

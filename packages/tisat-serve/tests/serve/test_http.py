@@ -222,6 +222,21 @@ def test_a_judge_that_cannot_go_on_is_said_and_nothing_hangs(engine_in, tmp_path
     assert client.post("/api/v1/rows", json=as_json(requests_of()[0])).status_code == 429
 
 
+def test_a_rule_names_a_channel_there_is_and_a_pattern_that_fits_nobody_is_said(client):
+    fill(client)
+    wrong = client.post("/api/v1/rules", json={"pattern": "worker-*", "suppress": "flwo:up"})
+    must = "What is suppressed must name a channel of the model: temp, flow, power."
+    assert (wrong.status_code, wrong.json()["error"]) == (400, f"{must} Got 'flwo' instead. Did you mean 'flow'?")
+    assert client.get("/api/v1/rules").json() == []
+    window = {"start": START, "stop": START + 60}
+    for path, body in (("rules", {"suppress": "fl*:up"}), ("pauses", window)):
+        notes = [
+            client.post(f"/api/v1/{path}", json={**body, "pattern": name}).json()["note"] for name in ("e*", "worker-*")
+        ]
+        assert notes == ["", "No entity fits the pattern 'worker-*' now."]
+        assert sorted(one["note"] for one in client.get(f"/api/v1/{path}").json()) == notes
+
+
 def test_a_body_that_does_not_fit_is_refused_with_its_fields_and_the_guide_has_them(client):
     found = client.post("/api/v1/rules", json={"match": "pump-*", "rule": "flow:up", "by": "eva"})
     assert found.status_code == 422

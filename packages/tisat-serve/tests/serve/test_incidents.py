@@ -203,12 +203,13 @@ def test_an_alarm_accepted_while_it_is_on_says_so_until_it_ends(steps_watch, tmp
         assert "/accept" not in page
         service.engine.ingest(rows[done:])
         over = service.view.alarm(alarm.id).alarm
-        assert (over.state, over.accepted) == ("new normal", "")
+        assert (over.state, over.accepted) == ("new normal", "eva")
 
 
 def test_accepting_is_kept_over_a_kill(broken, steps_watch):  # noqa: F811
     (alarm,) = [one for one in broken.view.alarms(active=True) if one.state == "ongoing"]
-    broken.feedback.accept(alarm.id, author="eva")
+    accepted = broken.feedback.accept(alarm.id, author="eva")
+    assert (accepted.state, accepted.accepted) == ("new normal", "eva")
     folder = broken.engine.store.folder
     broken.engine.store.close()
     with Store(folder) as store:

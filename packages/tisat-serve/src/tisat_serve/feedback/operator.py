@@ -114,7 +114,7 @@ class OperatorFeedback:
         """The entity, group, sort and document of an alarm."""
         found = self.store.read("SELECT entity, grp, sort, document FROM alarms WHERE id = ?", (alarm,))
         if not found:
-            raise NotFoundError(f"The alarm must be in the book. Got the id {alarm[:64]!r}, which is not.")
+            raise NotFoundError(f"No alarm has the id {alarm[:64]!r}.")
         entity, group, sort, document = found[0]
         return entity, group, sort, document
 
@@ -347,11 +347,9 @@ class OperatorFeedback:
         return next(one for one in self.view.pauses() if one.id == number)
 
     def rule(self, pattern: str, suppress: str, *, author: str, reason: str = "") -> RuleInfo:
-        """Hold messages back of alarms about something (:mod:`tisat.alarms.suppression`).
-
-        The alarms stay visible.
-        """
-        rule = Suppression.parse(_text(suppress, "suppress"))
+        """Hold messages back of alarms about something, which stay visible (:mod:`tisat.alarms.suppression`)."""
+        channels = dict.fromkeys(name for group in self.engine.groups.values() for name in group.watch.channels)
+        rule = Suppression.parse(_text(suppress, "suppress"), channels=list(channels))
         values = (_text(pattern, "pattern"), rule.channel, rule.direction or "both", rule.least, rule.relative)
         number = self.add("rules", values, "rule", author, reason)
         return next(one for one in self.view.rules() if one.id == number)

@@ -5,6 +5,7 @@ Times are seconds since 1970 (or on an entity's own clock). Everything comes bac
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import math
 from typing import Any
@@ -221,10 +222,10 @@ class FleetView:
         """One alarm with everything; with the document of an ``event`` as it was then, but for its end."""
         found = self.store.records(f"SELECT * FROM ({_ALARMS}) WHERE id = ?", (number,))
         if not found:
-            raise NotFoundError(f"The alarm must be in the book. Got the id {number[:64]!r}, which is not.")
+            raise NotFoundError(f"No alarm has the id {number[:64]!r}.")
         record = found[0] if not event else _as_then(found[0], event)
         alarm, document = self.info(record, now=not event), json.loads(record["document"])
-        alarm.accepted = "" if alarm.cleared is not None else self._accepted(number)
+        alarm.accepted = self._accepted(number) if alarm.cleared is None or alarm.state == "new normal" else ""
         first = alarm.channels[0] if alarm.channels else None
         earlier = self.alarms(entity=alarm.entity, stop=alarm.raised, sort=alarm.sort, limit=50)
         like = self.recurrences(entity=alarm.entity, sort=alarm.sort, stop=alarm.raised + 1e-3)
@@ -288,15 +289,23 @@ class FleetView:
     def pauses(self, *, ended: bool = False) -> list[structs.Pause]:
         """Maintenance windows; those that were ended by hand too where asked."""
         query = "SELECT * FROM pauses" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY start DESC LIMIT 1000"
-        return [_pause(record) for record in self.store.records(query)]
+        return [_pause(record, self._note(record)) for record in self.store.records(query)]
 
     def rules(self, *, ended: bool = False) -> list[structs.RuleInfo]:
         """Suppression rules."""
         query = "SELECT * FROM rules" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY id"
         return [
-            structs.RuleInfo(one["id"], one["pattern"], suppression_of(one).text, one["author"], one["reason"], one["ended"])
+            structs.RuleInfo(one["id"], one["pattern"], suppression_of(one).text, one["author"], one["reason"], one["ended"], self._note(one))
             for one in self.store.records(query)
         ]  # fmt: skip
+
+    def _note(self, record: JsonDict) -> str:
+        """What to know of the pattern of a maintenance window or a rule in force."""
+        pattern = record["pattern"]
+        used = record["ended"] is not None or any(
+            fnmatch.fnmatchcase(name, pattern) for name in list(self.engine.cells)
+        )
+        return "" if used else f"No entity fits the pattern {pattern!r} now."
 
     def patterns(self, *, ended: bool = False) -> list[structs.PatternInfo]:
         """Patterns of alarms that people know, in force.
@@ -314,10 +323,10 @@ class FleetView:
         return self.store.records("SELECT * FROM journal ORDER BY id DESC LIMIT ?", (limit,))
 
 
-def _pause(record: JsonDict) -> structs.Pause:
+def _pause(record: JsonDict, note: str) -> structs.Pause:
     times = {at: record[at] * NS for at in ("start", "stop")}
     switches = {name: bool(record[name]) for name in ("silent", "unlearned")}
-    return msgspec.convert({**record, **times, **switches}, structs.Pause)
+    return msgspec.convert({**record, **times, **switches, "note": note}, structs.Pause)
 
 
 def _proposal(record: JsonDict) -> structs.ProposalInfo:

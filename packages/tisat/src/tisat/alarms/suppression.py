@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from tisat.alarms.explanation import Reason
 from tisat.errors import ParameterError
+from tisat.utils.near_names import meant
 from tisat.utils.stage import Folded, Stateless
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Suppression:
             )
         if channels is not None and not fnmatch.filter(channels, channel) and channel not in channels:
             raise ParameterError(
-                f"What is suppressed must name a channel of the model: {', '.join(channels)}. Got {channel!r} instead.",
+                f"What is suppressed must name a channel of the model: {', '.join(channels)}. Got {channel!r} instead.{meant(channel, channels)}",
                 parameter="suppress",
             )
         return cls(channel, **qualifiers)  # type: ignore[arg-type]
