@@ -237,6 +237,20 @@ def test_a_rule_names_a_channel_there_is_and_a_pattern_that_fits_nobody_is_said(
         assert sorted(one["note"] for one in client.get(f"/api/v1/{path}").json()) == notes
 
 
+def test_maintenance_windows_take_dates_as_rows_do(client):
+    begin = 1_792_886_400.0  # 2026-10-25T00:00:00Z
+    for start, stop in (
+        ("2026-10-25T00:00:00Z", "2026-10-25T03:00:00+02:00"),
+        ("2026-10-25T00:00", begin + 3600),
+        (str(begin), str(begin + 3600)),
+    ):
+        made = client.post("/api/v1/pauses", json={"pattern": "db-*", "start": start, "stop": stop})
+        assert (made.status_code, made.json().get("start"), made.json().get("stop")) == (200, begin, begin + 3600)
+    wrong = client.post("/api/v1/pauses", json={"start": "tomorrow", "stop": begin})
+    assert (wrong.status_code, wrong.json()["error"][:44]) == (400, "The 'start' of a window must be a date such ")
+    assert client.post("/api/v1/pauses", json={"start": begin, "stop": "2250-01-01"}).status_code == 422
+
+
 def test_a_body_that_does_not_fit_is_refused_with_its_fields_and_the_guide_has_them(client):
     found = client.post("/api/v1/rules", json={"match": "pump-*", "rule": "flow:up", "by": "eva"})
     assert found.status_code == 422

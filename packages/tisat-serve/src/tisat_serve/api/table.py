@@ -13,6 +13,7 @@ import msgspec
 
 from tisat import __version__
 from tisat.errors import InputError
+from tisat.io.timestamps import MUST, read_time
 from tisat.utils.types import JsonDict
 from tisat_serve import structs
 from tisat_serve.service import Service
@@ -136,8 +137,8 @@ class PauseBody(Said, kw_only=True):
     """A maintenance window with its two switches."""
 
     pattern: Pattern = "*"
-    start: Seconds
-    stop: Seconds
+    start: Seconds | Name
+    stop: Seconds | Name
     silent: bool = True
     unlearned: bool = True
     every: Annotated[float, msgspec.Meta(gt=0)] | None = None
@@ -220,8 +221,18 @@ def _author(body: Said, author: str) -> str:
     return body.author or "local"
 
 
-def _number(path: dict[str, str]) -> int:
+def _seconds(time: float | str, name: str) -> float:
+    """The seconds of a time, which may be a date as those of rows are."""
+    if not isinstance(time, str):
+        return time
+    try:
+        moment = read_time(time)
+    except InputError:
+        raise InputError(f"The '{name}' of a window must be {MUST}. Got {time[:60]!r} instead.") from None
+    return msgspec.convert(moment.value * 1e-9 if moment.dates else float(moment.value), Seconds)
 
+
+def _number(path: dict[str, str]) -> int:
     if not path["number"].isdigit() or len(path["number"]) > 15:
         raise InputError(f"The number in the address must be a whole number. Got {path['number'][:40]!r} instead.")
     return int(path["number"])
@@ -283,7 +294,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              lambda s, p, q, b, a: s.feedback.revert(_number(p), author=_author(b, a), reason=b.reason), body=Said),
     Endpoint("GET", f"{A}/pauses", "Maintenance windows.", "read", list[structs.Pause], lambda s, p, q, b, a: s.view.pauses(ended=q.ended), EndedQuery),
     Endpoint("POST", f"{A}/pauses", "Begin a maintenance window: do not send, do not learn.", "admin", structs.Pause,
-             lambda s, p, q, b, a: s.feedback.pause(author=_author(b, a), **_fields(b, "author")), body=PauseBody),
+             lambda s, p, q, b, a: s.feedback.pause(author=_author(b, a), start=_seconds(b.start, "start"), stop=_seconds(b.stop, "stop"), **_fields(b, "author", "start", "stop")), body=PauseBody),
     Endpoint("POST", f"{A}/pauses/{{number}}/end", "End a maintenance window.", "admin", Done,
              lambda s, p, q, b, a: Done(s.feedback.end("pauses", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
     Endpoint("GET", f"{A}/rules", "Suppression rules.", "read", list[structs.RuleInfo], lambda s, p, q, b, a: s.view.rules(ended=q.ended), EndedQuery),
