@@ -270,6 +270,8 @@ class Guard:
         allowed, scope["tisat.author"] = self.tokens.may(token, needed)
         if allowed:
             return None
+        if not scope["tisat.author"] and token is not None:
+            return 401, "The token must be in force. It is not known, or has ended; make one with tisat serve token."
         if not scope["tisat.author"]:
             return 401, "This needs a token: send 'Authorization: Bearer ...', made with tisat serve token."
         if all(one.matches(scope)[0] == Match.NONE for one in scope["app"].routes):

@@ -58,6 +58,10 @@ def test_ending_a_token_acts_at_once_and_ending_the_last_refuses_everything(app,
     assert (code("read"), code("admin")) == (200, 200)
     end_token(store, "read", 1.0)
     assert (code("read"), code("admin")) == (401, 200), "no signal was sent"
+    for wrong in (tokens["read"], "bad"):
+        said = there.get("/api/v1/journal", headers={"authorization": f"Bearer {wrong}"}).json()["error"]
+        assert said.startswith("The token must be in force. It is not known, or has ended"), "the message for no token"
+    assert there.get("/api/v1/journal").json()["error"].startswith("This needs a token: send")
     end_token(store, "admin", 1.0)
     for client in (there, local_client(app)):  # a proxy on this machine is a peer on this machine
         answer = client.post("/api/v1/pauses", json=PAUSE, headers={"authorization": f"Bearer {tokens['admin']}"})
