@@ -79,7 +79,10 @@ def test_doors_say_what_is_wrong_with_how_they_are_asked(service):
     assert client.post("/api/v1/pauses", content=b"{}", headers={"content-type": "text/plain"}).status_code == 415
     assert client.get("/api/v1/alarms?active=null").status_code == 422
     assert client.head("/api/v1/entities").status_code == 200
-    assert client.put("/api/v1/entities").json()["error"] == "This address must be asked in another way."
+    assert (
+        client.put("/api/v1/entities").json()["error"]
+        == "The method of this address must be GET or HEAD. Got PUT instead."
+    )
     service.view.entities = lambda **_: 1 / 0
     fault = client.get("/api/v1/entities")
     assert (fault.status_code, "ZeroDivisionError" in fault.json()["error"]) == (500, True)

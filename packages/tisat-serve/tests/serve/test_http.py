@@ -251,6 +251,24 @@ def test_maintenance_windows_take_dates_as_rows_do(client):
     assert client.post("/api/v1/pauses", json={"start": begin, "stop": "2250-01-01"}).status_code == 422
 
 
+def test_a_refusal_says_what_would_be_taken(client):
+    words = "'label' must be one of expected, false, new normal, true, unmarked. Got"
+    for word, more in (("falsch", " Did you mean 'false'?"), ("§", ""), ("a\nb", "")):
+        wrong = client.post("/api/v1/alarms/nope/label", json={"label": word})
+        assert (wrong.status_code, wrong.json()["error"]) == (422, f"{words} {word!r} instead.{more}")
+    about = client.get("/api/v1/alarms?about=chanel").json()["error"]
+    assert about == "'about' must be one of channel, silence, statistic. Got 'chanel' instead. Did you mean 'channel'?"
+    known = client.post("/api/v1/alarms/nope/label", json={"label": "true"})
+    assert (known.status_code, known.json()["error"]) == (404, "No alarm has the id 'nope'.")
+    assert client.get("/api/v1/alarms/nope").json()["error"] == "No alarm has the id 'nope'."
+    assert client.get("/api/v1/incidents/nope").json()["error"] == "No incident has the id 'nope'."
+    method = client.get("/api/v1/rows")
+    assert (method.status_code, method.json()["error"]) == (
+        405,
+        "The method of this address must be POST. Got GET instead.",
+    )
+
+
 def test_a_body_that_does_not_fit_is_refused_with_its_fields_and_the_guide_has_them(client):
     found = client.post("/api/v1/rules", json={"match": "pump-*", "rule": "flow:up", "by": "eva"})
     assert found.status_code == 422

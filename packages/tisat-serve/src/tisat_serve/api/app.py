@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time as clocks
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -17,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from tisat.errors import TisatError
+from tisat.utils.near_names import meant
 from tisat.utils.types import JsonDict
 from tisat_serve.api.bodies import BodyError, answer, body_of, refusal, rows_endpoint
 from tisat_serve.api.openapi import description
@@ -41,21 +44,42 @@ def check_names(request: Request, one: Endpoint) -> None:
         raise BodyError(must, 422)
 
 
+def check_word(error: msgspec.ValidationError, kind: Any) -> None:
+    """Refuse a word that a field or parameter does not take with those that it does."""
+    found = re.search(r"enum value '(.*)' - at `\$\.(\w+)`", str(error), re.DOTALL)
+    if found is not None:
+        word, name = found.groups()
+        fields = msgspec.inspect.type_info(kind).fields  # type: ignore[attr-defined]
+        words = [str(one) for field in fields if field.encode_name == name for one in field.type.values if one]
+        must = f"{name!r} must be one of {', '.join(words)}. Got '{word[:40]}' instead.{meant(word, words)}"
+        raise BodyError(must, 422) from None
+
+
 def read_fields(content: bytes, one: Endpoint) -> object:
     """Read the body of a request; one that does not fit is refused with the fields there are."""
     try:
         return msgspec.json.decode(content, type=one.body)
     except msgspec.ValidationError as error:
+        check_word(error, one.body)
         fields = ", ".join(getattr(one.body, "__struct_encode_fields__", ()))
         must = f"The body of {one.path} must have fields of {fields}, as /openapi.json says. It has not: {error}."
         raise BodyError(must, 422) from None
+
+
+def read_query(request: Request, one: Endpoint) -> Any:
+    """Read the parameters of a request."""
+    try:
+        return msgspec.convert(dict(request.query_params), one.query, strict=False)
+    except msgspec.ValidationError as error:
+        check_word(error, one.query)
+        raise
 
 
 def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         try:
             check_names(request, one)
-            query = msgspec.convert(dict(request.query_params), one.query, strict=False)
+            query = read_query(request, one)
             for name in request.query_params:
                 if getattr(query, name, 0) is None:
                     raise msgspec.ValidationError(f"the parameter {name[:40]!r} must be left out instead of null")
@@ -220,12 +244,14 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
         *(more or []),
     ]
 
-    async def http_error(_: Request, error: Exception) -> Response:
-        code = getattr(error, "status_code", 500)
-        said = {404: "There is nothing at this address.", 405: "This address must be asked in another way."}
-        return answer(
-            {"error": said.get(code, str(getattr(error, "detail", error)))}, code, getattr(error, "headers", None)
-        )
+    async def http_error(request: Request, error: Exception) -> Response:
+        code, headers = getattr(error, "status_code", 500), getattr(error, "headers", None) or {}
+        methods = " or ".join(sorted(headers.get("Allow", "").split(", ")))
+        said = {
+            404: "There is nothing at this address.",
+            405: f"The method of this address must be {methods}. Got {request.method[:20]} instead.",
+        }
+        return answer({"error": said.get(code, str(getattr(error, "detail", error)))}, code, headers)
 
     async def server_error(_: Request, error: Exception) -> Response:
         return answer({"error": f"A fault of the service, which its log tells more of: {type(error).__name__}."}, 500)
