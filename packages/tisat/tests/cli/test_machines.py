@@ -88,7 +88,34 @@ def test_one_model_each_and_several_processes(capsys, plant, tmp_path):
     (models / "pump1.tisat").unlink()
     said = run(capsys, "alarm", plant / "new", "--model", models, code=1)
     assert "1 could not be scored" in said.out
+    assert "1 of 3 machines could not be scored" in said.out, "it said that every machine needs attention"
     assert "tisat: 1 of 3 machines could not be scored. The first: pump1:" in said.err
+
+
+def test_machines_that_could_not_be_scored_are_not_said_to_need_attention():
+    from types import SimpleNamespace as One
+
+    from tisat.cli.alarm import _attention
+
+    failed, loud, calm = (One(alarms=a, trouble=t, silent=()) for a, t in (((), "no"), ((1,), ""), ((), "")))
+    assert _attention([failed, failed, loud]) == "2 of 3 machines could not be scored"
+    assert _attention([failed, loud, calm]) == "1 of 3 machines could not be scored; 1 machine needs no attention"
+    assert (_attention([loud]), _attention([calm, calm])) == (
+        "every machine needs attention",
+        "2 machines need no attention",
+    )
+
+
+def test_machines_with_other_channels_are_led_to_a_model_each(capsys, plant, tmp_path):
+    good = tmp_path / "good"
+    good.mkdir()
+    for name, old in (("pump0", "flow"), ("pump1", "level")):
+        (good / f"{name}.csv").write_text((plant / "train" / f"{name}.csv").read_text().replace("flow", old, 1))
+    words = ("fit", good, "--out", tmp_path / "m", "--fleet-budget", "2/day", "--detector", "mahalanobis")
+    said = run(capsys, *words, code=1).err
+    assert "must have the same channels. 'pump1' differs" in said
+    assert said.rstrip().endswith("For machines that differ: --each, a model for each machine.")
+    run(capsys, *words, "--each")
 
 
 def test_notes_that_are_not_shown_are_counted(capsys, tmp_path, monkeypatch):

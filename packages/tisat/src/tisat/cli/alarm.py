@@ -240,7 +240,6 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: s
     if json:
         print_json([one.to_json() for one in found])
     else:
-        quiet = sum(not (one.alarms or one.trouble or one.silent) for one in found)
         loud = [one for one in found if one.alarms or one.trouble or one.silent]
         loud_alarms = [alarm for one in found for alarm in one.alarms]
         print_table(
@@ -248,11 +247,7 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: s
             f"{sum(one.active for one in found)} still on; {sum(bool(one.trouble) for one in found)} could not be scored{merged_words(loud_alarms, '; ')}",
             ["machine", "alarms", "last raised", "judged", "strongest", "why"],
             [_summary(one) for one in loud],
-            note=(
-                f"{quiet} machine{'s need' if quiet != 1 else ' needs'} no attention"
-                if quiet
-                else "every machine needs attention"
-            )
+            note=_attention(found)
             + _suppressed(found)
             + ("" if out is None else f"; all alarms are in {out}")
             + (f"\n{words}" if words else ""),
@@ -264,6 +259,15 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: s
         first = f"The first: {failed[0].machine}: {failed[0].trouble}"
         typer.echo(f"tisat: {len(failed)} of {len(found)} machines could not be scored. {first}", err=True)
         raise typer.Exit(1)
+
+
+def _attention(found: Sequence[MachineAlarms]) -> str:
+    failed = sum(bool(one.trouble) for one in found)
+    quiet = sum(not (one.alarms or one.trouble or one.silent) for one in found)
+    need = f"{quiet} machine{'s need' if quiet != 1 else ' needs'} no attention"
+    if failed:
+        return f"{failed} of {len(found)} machines could not be scored" + (f"; {need}" if quiet else "")
+    return need if quiet else "every machine needs attention"
 
 
 def _suppressed(found: Sequence[MachineAlarms]) -> str:

@@ -119,7 +119,7 @@ def fit(
         missing_notes,
         size_notes,
     )
-    from tisat.errors import CalibrationWarning, InputError, ParameterError
+    from tisat.errors import CalibrationWarning, InputError, ParameterError, SeriesError
     from tisat.io.counters import choose_counters, difference, said_of
     from tisat.utils.near_names import meant
     from tisat.watch import Watch
@@ -218,6 +218,10 @@ def fit(
         warnings.simplefilter("ignore", CalibrationWarning)  # the notes of the calibration say the same
         try:
             watch.fit(series, holdout=holdout, **options)
+        except SeriesError as error:
+            if len({frozenset(one.channels) for one in series}) == 1:
+                raise
+            raise SeriesError(f"{error} For machines that differ: --each, a model for each machine.") from None
         except KeyboardInterrupt:
             if checkpoint is not None and checkpoint.exists():
                 typer.echo(f"{checkpoint} holds the finished epochs; to go on: --resume", err=True)
