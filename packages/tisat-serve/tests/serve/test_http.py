@@ -256,8 +256,10 @@ def test_a_refusal_says_what_would_be_taken(client):
     for word, more in (("falsch", " Did you mean 'false'?"), ("§", ""), ("a\nb", "")):
         wrong = client.post("/api/v1/alarms/nope/label", json={"label": word})
         assert (wrong.status_code, wrong.json()["error"]) == (422, f"{words} {word!r} instead.{more}")
-    about = client.get("/api/v1/alarms?about=chanel").json()["error"]
-    assert about == "'about' must be one of channel, silence, statistic. Got 'chanel' instead. Did you mean 'channel'?"
+    about = client.get("/api/v1/alarms?about=channels").json()["error"]
+    assert (
+        about == "'about' must be one of channel, silence, statistic. Got 'channels' instead. Did you mean 'channel'?"
+    )
     known = client.post("/api/v1/alarms/nope/label", json={"label": "true"})
     assert (known.status_code, known.json()["error"]) == (404, "No alarm has the id 'nope'.")
     assert client.get("/api/v1/alarms/nope").json()["error"] == "No alarm has the id 'nope'."

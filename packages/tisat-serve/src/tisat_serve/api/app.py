@@ -7,7 +7,6 @@ import contextlib
 import re
 import time as clocks
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -44,7 +43,7 @@ def check_names(request: Request, one: Endpoint) -> None:
         raise BodyError(must, 422)
 
 
-def check_word(error: msgspec.ValidationError, kind: Any) -> None:
+def check_word(error: msgspec.ValidationError, kind: object) -> None:
     """Refuse a word that a field or parameter does not take with those that it does."""
     found = re.search(r"enum value '(.*)' - at `\$\.(\w+)`", str(error), re.DOTALL)
     if found is not None:
@@ -66,7 +65,7 @@ def read_fields(content: bytes, one: Endpoint) -> object:
         raise BodyError(must, 422) from None
 
 
-def read_query(request: Request, one: Endpoint) -> Any:
+def read_query(request: Request, one: Endpoint) -> object:
     """Read the parameters of a request."""
     try:
         return msgspec.convert(dict(request.query_params), one.query, strict=False)
