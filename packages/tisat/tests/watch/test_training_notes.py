@@ -82,7 +82,15 @@ def test_rows_at_no_even_pace_are_said():
         CalibrationWarning, match="every 4.* s in the median and every 5.* s on average: a budget per time"
     ):
         watch = Watch("last-value", budget="1/hour").fit(uneven)
-    assert any("and 1/day is one alarm in 1." in note for note in watch.calibration.notes)
+    assert any("and 1/hour is one alarm in 1." in note for note in watch.calibration.notes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so rare a budget is extrapolated
+        weekly, rare = (" ".join(watch.recalibrated(one).calibration.notes) for one in ("1/week", "1/100 rows"))
+    rows_a_week = 7 * 86_400 / watch.detector.trained_on_["mean_seconds"]
+    assert "1/week is one alarm in" in weekly  # of the budget that was asked, not of another
+    assert f"By the clock it is '1/{round(rows_a_week)} rows'" in weekly
+    assert "1/day" not in rare
+    assert "By the clock" not in rare  # no number to copy where nothing was asked per time
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Watch("last-value", budget="1/100 rows").fit(uneven)

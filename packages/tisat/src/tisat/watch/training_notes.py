@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tisat.alarms.budget import Budget
+from tisat.alarms.calibration import Calibration
 from tisat.alarms.sentences import Habits
 from tisat.datasets.sizes import kept_notes
-from tisat.errors import InputError
+from tisat.errors import InputError, ParameterError
 from tisat.gap_filling import training_range
 from tisat.io.columns import listed
 from tisat.io.durations import spelt
@@ -28,8 +31,8 @@ FEW = 5000  # rows that are looked at
 LABELLED = "labelled anomalous, and learned as normal"
 
 
-def notes_of(detector: Any) -> tuple[str, ...]:
-    """The sentences about the training data of a fitted detector.
+def notes_of(detector: Any, calibration: Calibration | None = None, period: float | None = None) -> tuple[str, ...]:
+    """The sentences about the training data of a fitted detector, with the calibration and sampling period in force where they are known.
 
     Examples
     --------
@@ -55,25 +58,47 @@ def notes_of(detector: Any) -> tuple[str, ...]:
             f"{names} constant in the training data: any other value of {'them' if several else 'it'} stands out. "
             f"Leave {'them' if several else 'it'} out where that is not wanted."
         )
-    return (*notes, *_kept_notes(detector), *_uneven_notes(trained), *_loudest_note(detector))
+    return (*notes, *_kept_notes(detector), *_uneven_notes(trained, calibration, period), *_loudest_note(detector))
 
 
-def _uneven_notes(trained: JsonMap) -> tuple[str, ...]:
-    """The sentence about rows that come at no even pace.
+def with_notes(calibration: Calibration, detector: Scorer, period: float | None) -> Calibration:
+    """The calibration with the sentences about the training data among its notes."""
+    return replace(calibration, notes=(*calibration.notes, *notes_of(detector, calibration, period)))
+
+
+def _uneven_notes(
+    trained: JsonMap, calibration: Calibration | None = None, period: float | None = None
+) -> tuple[str, ...]:
+    """The sentence about rows that come at no even pace, with what the budget in force means by the clock.
 
     Examples
     --------
-    >>> _uneven_notes({"period_seconds": 41.7, "mean_seconds": 60.0})[0][:65]
-    'Rows come every 41.7 s in the median and every 1 min on average: '
+    >>> print(_uneven_notes({"period_seconds": 41.7, "mean_seconds": 60.0})[0][65:])
+    a budget per time counts rows of 41.7 s, and has one alarm in 1.44 times its time.
     """
-    period, mean = trained.get("period_seconds"), trained.get("mean_seconds")
-    if not period or not mean:
+    median, mean = trained.get("period_seconds"), trained.get("mean_seconds")
+    if not median or not mean:
         return ()
-    unit, length = ("day", 86_400) if mean < 3600 else ("year", 365 * 86_400)
+    step = period or median
+    means = f"has one alarm in {mean / step:.3g} times its time."
+    if calibration is not None and _by_time(calibration.budget):
+        means = (
+            f"{calibration.budget} is one alarm in {spelt(calibration.target * mean)}. "
+            f"By the clock it is '1/{round(calibration.target * step / mean)} rows'."
+        )
     return (
-        f"Rows come every {spelt(period)} in the median and every {spelt(mean)} on average: a budget per time counts rows of {spelt(period)}, "
-        f"and 1/{unit} is one alarm in {spelt(length / period * mean)}. By the clock it is '1/{round(length / mean)} rows'.",
+        f"Rows come every {spelt(median)} in the median and every {spelt(mean)} on average: a budget per time counts rows of {spelt(step)}, "
+        f"and {means}",
     )
+
+
+def _by_time(budget: str) -> bool:
+    """Whether a budget in words needs a clock."""
+    try:
+        Budget.parse(budget)
+    except ParameterError:
+        return True
+    return False
 
 
 def _kept_notes(detector: Scorer) -> tuple[str, ...]:
@@ -133,12 +158,12 @@ def warnings_of(watch: Any) -> tuple[str, ...]:
     detector, calibration = watch.detector, watch.calibration
     trained = getattr(detector, "trained_on_", {})
     kept = _kept_notes(detector)
-    uneven = () if "row" in calibration.budget else _uneven_notes(trained)
+    uneven = _uneven_notes(trained, calibration, watch.period) if _by_time(calibration.budget) else ()
     few = calibration.target > calibration.supported
     most_lack = 2 * len(detector.normal_) < trained.get("rows", 0)
     return tuple(
         note
-        for note in notes_of(detector)
+        for note in notes_of(detector, calibration, watch.period)
         if note == ALL_CONSTANT
         or LABELLED in note
         or note in uneven

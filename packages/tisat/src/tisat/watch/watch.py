@@ -11,7 +11,6 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -39,7 +38,7 @@ from tisat.watch.contaminated import fit_without_anomalies
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import CROSS_FITTED, Array, Scorer, fitted_counters
 from tisat.watch.settings import WatchParameters, at_pace, refuse_unknown
-from tisat.watch.training_notes import labelled_in, notes_of, warnings_of
+from tisat.watch.training_notes import labelled_in, warnings_of, with_notes
 
 if TYPE_CHECKING:
     from tisat.watch.fleet import Fleet
@@ -168,7 +167,7 @@ class Watch(WatchParameters):
             control=self.control,
             random_state=self.random_state,
         )
-        self._calibration = replace(calibration, notes=(*calibration.notes, *notes_of(self.detector)))
+        self._calibration = with_notes(calibration, self.detector, self.period)
         return self
 
     def adopt(self, proposal: Proposal | PatternProposal) -> Self:
