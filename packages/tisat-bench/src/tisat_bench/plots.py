@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tisat.metrics.statistics import Ranks
+from tisat.metrics.statistics import Ranks, fewest_units
 from tisat.plotting.charts import Group, curves, scatter
 from tisat.plotting.page import Dot, Dots, figure_to_svg
 from tisat.plotting.phrases import DELAY_AXIS, steps_of
@@ -48,9 +48,13 @@ def interval_dots(frozen: Frozen, *, rule: str, delta_max: int) -> list[Dots]:
         if not here:
             continue
         baseline_score = next((f.baseline_score for f in here if f.entities == f.of), math.nan)
-        top = max([f.pooled_high for f in here if math.isfinite(f.pooled_high)] + [f.pooled for f in here] + [0.01])
+        ends = {
+            f.system: (f.pooled_low, f.pooled_high) if f.entities >= fewest_units() else (math.nan, math.nan)
+            for f in here
+        }
+        top = max([high for _, high in ends.values() if math.isfinite(high)] + [f.pooled for f in here] + [0.01])
         rows = [
-            Dot(f.system, f.pooled, baseline_score=baseline_score, low=f.pooled_low, high=f.pooled_high, tick=f.mean, tone=_colour(frozen, f.system), hollow=f.entities < f.of)
+            Dot(f.system, f.pooled, baseline_score=baseline_score, low=ends[f.system][0], high=ends[f.system][1], tick=f.mean, tone=_colour(frozen, f.system), hollow=f.entities < f.of)
             for f in here
         ]  # fmt: skip
         pictures.append(Dots(frozen.titles[dataset], rows, top=math.ceil(10 * top) / 10))

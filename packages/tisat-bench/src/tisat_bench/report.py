@@ -85,7 +85,7 @@ def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
             f"same rule. Hollow: fewer entities. Red: {frozen.about['reference']}, which the others are compared with; blue: marked as ours; grey: the others."
         )
         if any(figure.entities < fewest_units() for figure in frozen.figures):
-            how += f" Of fewer than {fewest_units()} entities the bar is too narrow."
+            how += f" Of fewer than {fewest_units()} entities there is no bar."
         sections.append(Section(f"Every system under: {rule_title(rule)}", [how, *dots] if rule == rules[0] else dots))
     pictures: list[Item] = []
     for rule in rules if frozen.entities else ():

@@ -89,7 +89,9 @@ def corrected_table(frozen: Frozen) -> Layout:
 
 
 def _with_interval(value: float, low: float, high: float, *, entities: int) -> str:
-    claim = FEWER if entities >= fewest_units() and (low > 0 or high < 0) else ""
+    if entities < fewest_units():
+        return signed(value)
+    claim = FEWER if low > 0 or high < 0 else ""
     return f"{signed(value)} [{signed(low)}, {signed(high)}]{claim}"
 
 
@@ -132,7 +134,7 @@ def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, below:
         ]
 
     least = fewest_units()
-    few = f" Of fewer than {least} entities no difference is claimed, and the interval is too narrow."
+    few = f" Of fewer than {least} entities no difference is claimed and no interval is given."
     below += few if any(d.entities < least for d in shown) else ""
     return grid.layout(title, grid.rows(cells_of), f"{below} {data_sentence(frozen)}")
 

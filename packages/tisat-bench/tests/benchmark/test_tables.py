@@ -134,10 +134,11 @@ def test_of_few_entities_no_difference_is_claimed(smoke):
         apart = [dataclasses.replace(d, pooled_low=0.1, pooled_high=0.3, entities=entities) for d in frozen.differences]
         table = differences_table(dataclasses.replace(frozen, differences=apart), rule="threshold")
         claimed = any(cell.endswith("]*") for row in table.rows for cell in row)
-        return claimed, "fewer than 6 entities no difference is claimed" in table.caption
+        intervals = any("[" in cell for row in table.rows for cell in row)
+        return claimed, intervals, "fewer than 6 entities no difference is claimed" in table.caption
 
-    assert shown(5) == (False, True)
-    assert shown(6) == (True, False)
+    assert shown(5) == (False, False, True)
+    assert shown(6) == (True, True, False)
 
 
 def test_the_seed_that_is_not_done_and_the_entity_that_failed_are_said(tmp_path, smoke):

@@ -292,6 +292,10 @@ def test_one_audit_says_that_few_events_support_nothing(tmp_path, capsys):
     assert code == 0
     assert out.startswith("* There are only 2 events: it takes 6")
     assert "not told apart from it, as always with fewer than 6 events" in page.read_text()
+    assert "Fewer than 6 events have no interval." in " ".join(out.split())
+    assert not re.search(r"\d\.\d{3} \[", out), "no interval beside a value"
+    for both in (out, audit(capsys, tmp_path / "y.npy", tmp_path / "s.npy", tmp_path / "y.npy", "--resamples", 100)[1]):
+        assert not re.search(r"\[[+-]?\d|interval [+-]", both)
 
 
 def test_help_shows_the_options(capsys):

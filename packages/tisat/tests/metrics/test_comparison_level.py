@@ -3,6 +3,7 @@
 ``python packages/tisat/tests/metrics/test_comparison_level.py 1000`` prints the shares over 1000 pairs, ``... 200 baselines`` those over 200 sets beside the baselines.
 """
 
+import math
 import sys
 from collections import Counter
 
@@ -62,6 +63,8 @@ def test_too_few_events_name_no_winner_and_the_result_says_so(events):
     assert min(d.p for d in result.differences) >= 2 * 2.0**-events
     assert f"only {events} event" in result.verdict[-1]
     assert "it takes 6 to tell scores apart at 5 %" in result.verdict[-1]
+    assert all(math.isnan(low) and math.isnan(high) for *_, low, high in result.rows()), "no interval of so few"
+    assert " to +" not in str(result)
 
 
 @pytest.mark.parametrize(("events", "series"), [(6, 1), (7, 1), (9, 3)])

@@ -65,8 +65,7 @@ def test_a_row_says_where_it_lies_beside_the_best_baseline(pooled, said):
     [
         (0.6, 0.9, True, "SPD 0.750 [0.600, 0.900] is above the best trivial baseline (random, 0.500); chance-corrected it is 0.500."),
         (0.4, 1.0, True, "SPD 0.750 [0.400, 1.000] is not told apart from the best trivial baseline (random, 0.500)."),
-        (0.6, 0.9, False, "SPD 0.750 [0.600, 0.900] is not told apart from the best trivial baseline (random, 0.500)."),
-        (math.nan, math.nan, False, "SPD 0.750 is not told apart from the best trivial baseline (random, 0.500)."),
+        (math.nan, math.nan, False, "SPD 0.750 is not told apart from the best trivial baseline (random, 0.500): there are too few events."),
     ],
 )  # fmt: skip
 def test_a_row_is_above_a_baseline_only_where_its_interval_excludes_it(low, high, enough, said):

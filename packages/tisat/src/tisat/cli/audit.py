@@ -24,7 +24,7 @@ SHOWN = 10  # events and alarms listed on the terminal; --json and --html have t
 
 
 def _print(audit: Audit, comparison: Comparison) -> None:
-    from tisat.plotting.audit_tables import threshold_words
+    from tisat.plotting.audit_tables import interval_words, threshold_words
 
     evaluation = audit.evaluation
     typer.echo("\n".join(f"* {sentence}" for sentence in audit.verdict) + "\n")
@@ -39,7 +39,7 @@ def _print(audit: Audit, comparison: Comparison) -> None:
         f"{evaluation.n_series} series, {evaluation.n_rows:,} rows, {events}, delta_max {evaluation.curve.delta_max}",
         ("score", "pooled", "low", "high", *["per-series mean"] * several, "baseline score", "corrected", "best trivial baseline"),
         rows,
-        note=f"Low, high: 95 % interval over {events} ({comparison.draws}). Oracle: the threshold was chosen with the labels. {threshold_words([audit])}",
+        note=f"{interval_words(evaluation.n_events, f'Low, high: 95 % interval over {events} ({comparison.draws}).')} Oracle: the threshold was chosen with the labels. {threshold_words([audit])}",
     )  # fmt: skip
     typer.echo("\nBefore you quote one of them:")
     for row in evaluation.rows:

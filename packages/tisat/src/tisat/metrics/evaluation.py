@@ -102,7 +102,8 @@ class Row:
         if self.standing < 0:
             return f"{value} is below the best trivial baseline {best}."
         if self.standing == 0:
-            return f"{value} is not told apart from the best trivial baseline {best}."
+            why = "" if self.interval is None or self.interval.enough else ": there are too few events"
+            return f"{value} is not told apart from the best trivial baseline {best}{why}."
         if self.interval is None:
             return f"{value} is higher than the best trivial baseline {best}; whether that is luck, its interval says (tisat.metrics.comparison.compare)."
         return f"{value} is above the best trivial baseline {best}; chance-corrected it is {self.corrected:.3f}."

@@ -65,7 +65,7 @@ class Interval:
         return DASH if math.isnan(self.low) else f"{self.low:.3f} to {self.high:.3f}"
 
     def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        return f"{self.value:.3f}" + ("" if math.isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
 
 
 def interval_of(value: float, resampled: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
@@ -125,7 +125,7 @@ def t_interval(
 
     Percentiles of resamples are too narrow for few units: their spread is short of the standard error by ``sqrt((n - 1) / n)``, and its own error
     asks for quantiles of t with ``n - 1`` degrees of freedom (Hesterberg: What Teachers Should Know About the Bootstrap, The American Statistician 69, 2015).
-    Of fewer than :func:`fewest_units` units it excludes nothing.
+    Fewer than :func:`fewest_units` units have no interval.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def t_interval(
     resampled : array of shape (B,)
         Resamples without a value (NaN) are left out.
     units : int
-        How many independent units were drawn; an interval takes two.
+        How many independent units were drawn.
     level : float
     bounds : pair of float
         The range of the figure.
@@ -148,7 +148,7 @@ def t_interval(
     share = check_real(level, "level", "t_interval", above=0.0, below=1.0)
     plain = interval_of(value, resampled, level=share)
     enough = units >= fewest_units(share)
-    if units < 2 or math.isnan(plain.error):
+    if not enough or units < 2 or math.isnan(plain.error):
         return replace(plain, low=math.nan, high=math.nan, enough=enough)
     half = float(t.ppf((1 + share) / 2, units - 1)) * _standard_error(plain, units)
     low, high = max(value - half, min(bounds[0], value)), min(value + half, max(bounds[1], value))

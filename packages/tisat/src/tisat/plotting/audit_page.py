@@ -14,7 +14,7 @@ import numpy as np
 from tisat.metrics.audit import Audit
 from tisat.metrics.comparison import PAIRS, Comparison
 from tisat.metrics.statistics import fewest_units
-from tisat.plotting.audit_tables import PAIRED, audit_layout, threshold_words
+from tisat.plotting.audit_tables import PAIRED, audit_layout, interval_words, threshold_words
 from tisat.plotting.charts import Group, Mark, curves, lanes, line, panel, places, span, thinned
 from tisat.plotting.page import Dot, Dots, Item, Key, Section, Table, render_page
 from tisat.plotting.phrases import curve_group, terms_of
@@ -75,7 +75,7 @@ def _score_dots(audit: Audit) -> Dots:
     return Dots(
         "Every score beside what the best trivial baseline gets under it",
         rows,
-        caption="Dot: these scores, with their 95 % interval over events. Grey bar: the best trivial baseline. What counts is the distance to the bar, not the height.",
+        caption=f"Dot: these scores. {interval_words(audit.evaluation.n_events, 'Line: their 95 % interval over events.')} Grey bar: the best trivial baseline. What counts is the distance to the bar, not the height.",
     )
 
 
@@ -257,10 +257,11 @@ def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, comm
     """Several sets of scores side by side, as self-contained HTML."""
     layout = audit_layout(audits, comparison)
     first = next(iter(audits.values())).evaluation
+    method = "95 % intervals over events: Student's t with the standard error of a bootstrap."
     intervals = Table(
         ("score", "scores of", "value", "low", "high"),
         comparison.rows(),
-        caption=f"95 % intervals over events: Student's t with the standard error of a bootstrap. {threshold_words(list(audits.values()))}",
+        caption=f"{interval_words(first.n_events, method)} {threshold_words(list(audits.values()))}",
     )
     pairs = [
         Table(
@@ -280,7 +281,7 @@ def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, comm
                 Dot(name, audit.evaluation[row.name].pooled, baseline_score=audit.evaluation[row.name].baseline_score, tone=f"c{i % 8}", low=_end(comparison, row.name, name, "low"), high=_end(comparison, row.name, name, "high"))
                 for i, (name, audit) in enumerate(audits.items())
             ],
-            caption="Dot: the value, with its interval. Grey bar: the best trivial baseline." if row is first.rows[0] else "",
+            caption="Dot: the value, with its interval where there is one. Grey bar: the best trivial baseline." if row is first.rows[0] else "",
         )
         for row in first.rows
         if math.isfinite(row.pooled)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from tisat.metrics.audit import Audit
 from tisat.metrics.comparison import PAIRS, Comparison
 from tisat.metrics.evaluation import fixed_metrics
+from tisat.metrics.statistics import fewest_units
 from tisat.utils.tables import DASH, Layout, csv_text
 
 BRIEF = ("SPD", "event F1 (oracle)", "VUS-PR", "AUC-ROC", "AUC-PR")  # scores of more sets than fit side by side
@@ -21,6 +22,12 @@ def threshold_words(audits: Sequence[Audit]) -> str:
     values = ", ".join(f"{audit.threshold:.4g}" for audit in audits)
     where = "the oracle threshold" if len(audits) == 1 else "each set's own oracle threshold"
     return f"Rows that need a threshold and do not say oracle are at {where} ({values})."
+
+
+def interval_words(n_events: int, sentence: str) -> str:
+    """The sentence about the intervals of a table; of too few events, that there is none."""
+    least = fewest_units()
+    return sentence if n_events >= least else f"Fewer than {least} events have no interval."
 
 
 def _three(value: float) -> str:
@@ -41,9 +48,10 @@ def audit_layout(audits: Mapping[str, Audit], comparison: Comparison) -> Layout:
     """
     first = next(iter(audits.values())).evaluation
     title = "Scores beside their baseline scores"
+    brackets = f"In brackets: 95 % intervals over events, Student's t with the standard error of a bootstrap ({comparison.draws})."
     caption = (
-        f"{first.n_series} series, {first.n_rows:,} rows, {first.n_events} events, delta_max {first.curve.delta_max}; pooled. In brackets: 95 % "
-        f"intervals over events, Student's t with the standard error of a bootstrap ({comparison.draws}). Oracle: the threshold was chosen with the labels. Baseline score: what the best trivial baseline gets on the same labels. VUS: the 2025 form, as TSB-AD has it, the buffer being delta_max."
+        f"{first.n_series} series, {first.n_rows:,} rows, {first.n_events} events, delta_max {first.curve.delta_max}; pooled. "
+        f"{interval_words(first.n_events, brackets)} Oracle: the threshold was chosen with the labels. Baseline score: what the best trivial baseline gets on the same labels. VUS: the 2025 form, as TSB-AD has it, the buffer being delta_max."
     )
     if len(audits) > PAIRS:
         rows = [
