@@ -91,8 +91,8 @@ def test_what_is_said_of_many_channels_is_said_once(tmp_path, capsys):
         main(["look", str(file)])
     said = capsys.readouterr().out
     whole = " ".join(said.split())
-    assert said.count("any other value stands out") == 1
-    assert "(1) 11 channels: any other value stands out; not wanted: --drop 'set 0,set 1,set 2" in whole
+    assert said.count("a change by a few % stands out") == 1
+    assert "(1) 11 channels: a change by a few % stands out; not wanted: --drop 'set 0,set 1,set 2" in whole
     assert said.count("(1)") == 12
 
 

@@ -24,6 +24,10 @@ def test_constant_data_is_said():
     rows[:, 1] = 4.0
     watch = Watch("last-value", budget="1/100 rows").fit(rows)
     assert any("Channel '1' is constant" in note for note in watch.calibration.notes)
+    assert any(
+        "by a few times 1 % of it (at least 0.01) stands out, a smaller one may not" in note
+        for note in watch.calibration.notes
+    )
 
 
 def test_rows_left_out_of_training_are_said_in_python(tmp_path):

@@ -205,7 +205,7 @@ def _is_long(run: int, rows: int) -> bool:
 def _channel_kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
     steps = np.diff(known)
     if distinct == 1:
-        return "constant", f"any other value stands out; not wanted: --drop {shlex.quote(name)}"
+        return "constant", f"a change by a few % stands out; not wanted: --drop {shlex.quote(name)}"
     if distinct == 2:
         return "on/off", "kept; scored by how it switches"
     if distinct <= FEW and np.allclose(known, np.round(known)):

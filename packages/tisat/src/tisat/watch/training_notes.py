@@ -24,7 +24,7 @@ ALONE_OF = 3
 RAREST, FEWEST_RARE = 500, 20  # one in so many normal rows, at least so many, sets the threshold
 ALL_CONSTANT = (
     "All training data is constant: nothing in it varies that a threshold could be found from, so no budget is supported by it, "
-    "and any other value stands out."
+    "and a change by a few times 1 % (at least 0.01) stands out."
 )
 FOREIGN, MOST_OF = 10.0, 0.6  # spreads from the median of training, and the share of channels, from which on it is said
 FEW = 5000  # rows that are looked at
@@ -39,7 +39,7 @@ def notes_of(detector: Any, calibration: Calibration | None = None, period: floa
     >>> import numpy as np
     >>> from tisat.detectors import LastValue
     >>> notes_of(LastValue().fit(np.column_stack([np.arange(50.0) % 7, np.ones(50)])))
-    ("Channel '1' is constant in the training data: any other value of it stands out. Leave it out where that is not wanted.",)
+    ("Channel '1' is constant in the training data: a change by a few times 1 % of it (at least 0.01) stands out, a smaller one may not. Leave it out where that is not wanted.",)
     """
     trained = getattr(detector, "trained_on_", {})
     left, constant = trained.get("left_out"), list(trained.get("constant", ()))
@@ -55,8 +55,8 @@ def notes_of(detector: Any, calibration: Calibration | None = None, period: floa
         several = len(constant) > 1
         names = f"Channels {listed(constant)} are" if several else f"Channel {constant[0]!r} is"
         notes.append(
-            f"{names} constant in the training data: any other value of {'them' if several else 'it'} stands out. "
-            f"Leave {'them' if several else 'it'} out where that is not wanted."
+            f"{names} constant in the training data: a change by a few times 1 % of {'them' if several else 'it'} (at least 0.01) stands out, "
+            f"a smaller one may not. Leave {'them' if several else 'it'} out where that is not wanted."
         )
     return (*notes, *_kept_notes(detector), *_uneven_notes(trained, calibration, period), *_loudest_note(detector))
 
