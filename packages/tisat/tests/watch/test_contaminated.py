@@ -1,6 +1,7 @@
 """No normal stretch at hand: training rows that stand out are left out and counted; one file is learned from and scored in blocks."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -77,6 +78,12 @@ def test_labels_are_never_looked_at():
 def test_too_short_a_file_is_refused_plainly():
     with pytest.raises(SeriesError, match="given to fit must be longer: each of 5 blocks"):
         tisat.Watch("prism", contaminated=True).fit(rows(110))
+    with pytest.raises(SeriesError, match=r"Got 300 rows; prism takes about 330, ewma .* the fewest, about 70\."):
+        tisat.scan(rows(300))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few rows support no budget
+        for detector, count in (("prism", 330), ("ewma", 70)):  # the numbers that are named are enough
+            tisat.scan(rows(count), detector, budget="1/20 rows")
 
 
 def test_scores_without_a_body_leave_nothing_out():
@@ -156,6 +163,6 @@ def test_a_scan_of_too_few_rows_says_what_needs_fewer():
     """It spoke of rows without a gap, of which the file had three times as many."""
     few = np.random.default_rng(0).normal(size=(300, 4))
     few[::75] += 40.0
-    with pytest.raises(SeriesError, match=r"given to scan must be longer: .* Got 300 rows; the detector 'ewma' needs"):
+    with pytest.raises(SeriesError, match=r"given to scan must be longer: .* Got 300 rows; prism takes about 330, ewma"):
         tisat.scan(few)
     assert tisat.scan(few, "ewma")

@@ -7,6 +7,7 @@ from pathlib import Path
 FEW_ROWS = 500  # below it a detector with little to learn is proposed
 FOR_FEW = "ewma"
 LEAST_ROWS = 41  # from which on that one can be fitted: below, fewer than 8 scores are left to find a threshold from
+LEAST_CUT, LEAST_CUT_FOR_DEFAULT = 70, 330  # about, where rows are cut into blocks: ewma, prism
 LEAST_FOR_DEFAULT = 127  # rows from which on prism can be fitted: 102 to learn from, beside the fifth held out
 # What fitting the default takes at its peak: measured 0.60 GB of 1M x 2, 0.61 of 200k x 20, 1.22 of 100k x 100, 2.79 of 5M x 5.
 BYTES, BYTES_PER_VALUE = 0.35e9, 100

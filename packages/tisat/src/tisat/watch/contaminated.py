@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tisat.datasets.sizes import FOR_FEW, LEAST_CUT, LEAST_CUT_FOR_DEFAULT
 from tisat.errors import SeriesError
 from tisat.events import events_from_labels
 from tisat.series import Series
@@ -133,7 +134,7 @@ def too_short(detector: Any, rows: int, *, whose: str) -> SeriesError:
     """The error of a series that is too short to be cut into blocks."""
     return SeriesError(
         f"The series given to {whose} must be longer: each of {blocks_for(detector)} blocks is scored by a {type(detector).__name__} of the others, "
-        f"without what looks anomalous. Got {rows} rows; the detector 'ewma' needs the fewest."
+        f"without what looks anomalous. Got {rows} rows; prism takes about {LEAST_CUT_FOR_DEFAULT}, {FOR_FEW} (--detector {FOR_FEW}) the fewest, about {LEAST_CUT}."
     )
 
 
