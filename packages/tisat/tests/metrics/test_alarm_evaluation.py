@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from tisat.errors import InputError
+from tisat import Series, Watch, scan
+from tisat.errors import InputError, ParameterError
 from tisat.metrics import count_alarms, count_raises, evaluate_alarms
 from tisat.metrics.alarm_evaluation import AlarmEvaluation, AlarmRow
 
@@ -58,3 +59,21 @@ def test_an_alarm_that_stays_on_is_counted_again_and_the_words_say_so():
     both = evaluate_alarms([y, y], [on, on], delta_max=30).counts
     assert "2 false alarms and 6 more for alarms that stayed on (" in str(both)
     assert count_raises(y, [600, 601, 602], delta_max=30).n_lasting == 0  # each row given is an alarm
+
+
+def test_a_duration_takes_the_times_of_alarms_or_labels():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    clock = np.datetime64("2026-01-05T00:00") + np.arange(5000) * np.timedelta64(60, "s")
+    test = Series(rng.normal(size=(5000, 2)) + 20.0 * LABELS[:, None], timestamps=clock)
+    alarms = Watch("last-value", budget="1/1000 rows").fit(rng.normal(size=(5000, 2))).alarms(test, any_period=True)
+    labels, mask = pd.Series(LABELS, index=pd.DatetimeIndex(clock, tz="UTC")), alarms.active
+    wanted = str(evaluate_alarms(LABELS, mask, delta_max="20min", timestamps=clock))
+    assert wanted == str(evaluate_alarms(LABELS, alarms, delta_max="20min"))
+    assert wanted == str(evaluate_alarms(labels, mask, delta_max="20min"))
+    both = evaluate_alarms([LABELS, LABELS], [alarms, alarms], delta_max="20min")
+    assert both.counts.n_events == 8
+    assert evaluate_alarms(LABELS, scan(test, "last-value"), delta_max="20min").counts.n_events == 4
+    for without in (mask, [mask, mask]):
+        with pytest.raises(ParameterError, match="where there are no timestamps"):
+            evaluate_alarms([LABELS, LABELS] if isinstance(without, list) else LABELS, without, delta_max="20min")

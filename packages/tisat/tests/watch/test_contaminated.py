@@ -163,6 +163,8 @@ def test_a_scan_of_too_few_rows_says_what_needs_fewer():
     """It spoke of rows without a gap, of which the file had three times as many."""
     few = np.random.default_rng(0).normal(size=(300, 4))
     few[::75] += 40.0
-    with pytest.raises(SeriesError, match=r"given to scan must be longer: .* Got 300 rows; prism takes about 330, ewma"):
+    with pytest.raises(
+        SeriesError, match=r"given to scan must be longer: .* Got 300 rows; prism takes about 330, ewma"
+    ):
         tisat.scan(few)
     assert tisat.scan(few, "ewma")

@@ -33,7 +33,7 @@ from tisat.persistence.model_file import write_bytes
 from tisat.series import Series, SeriesLike
 from tisat.utils.extras import require
 from tisat.utils.html import table, text
-from tisat.utils.types import Array, Flags, Integers, JsonDict, JsonMap
+from tisat.utils.types import Array, Flags, Integers, JsonDict, JsonMap, Stamps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,6 +176,7 @@ class Alarms(Sequence[Alarm]):
     silences: tuple[Silence, ...] = ()  # channels that fell silent: alarms about the data, outside the budget
     thresholds: Array = field(default_factory=lambda: np.empty(0))  # (T,), in force at each row
     movement: Movement | None = None  # where the threshold went; None where it stays
+    _timestamps: Stamps = field(default=None, repr=False)  # (T,), of the series
 
     @overload
     def __getitem__(self, index: int) -> Alarm: ...
@@ -387,5 +388,5 @@ def alarms_of(
     moved = traced.movement if traced.movement is None else replace(traced.movement, alike=alike)
     return Alarms(
         final, scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
-        trace.threshold, moved,
+        trace.threshold, moved, None if series is None else series.timestamps,
     )  # fmt: skip

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import cast
 
 import numpy as np
 
@@ -67,6 +69,17 @@ def _row(name: str, counts: Sequence[AlarmCounts]) -> AlarmRow:
     return AlarmRow(name, *(mean_known([getattr(one, column) for one in counts]) for column in columns))
 
 
+def _times_of(value: object) -> Stamps:
+    """The times of alarms or of labels with an index of dates, of each in a list; None where one has none."""
+    if isinstance(value, list | tuple):
+        times = [_times_of(one) for one in value]
+        return None if not times or any(one is None for one in times) else cast("Stamps", times)
+    stamps = getattr(getattr(value, "index", None), "values", None)
+    if isinstance(stamps, np.ndarray) and stamps.dtype.kind == "M":
+        return stamps
+    return cast("Stamps", getattr(value, "_timestamps", None))
+
+
 def evaluate_alarms(
     y_true: Labels,
     active: object,
@@ -85,7 +98,7 @@ def evaluate_alarms(
     active : array of 0 and 1 of the same shape, or Alarms, or a list of either
         1 where the alarm is on.
     delta_max, timestamps
-        As in :func:`~tisat.metrics.count_alarms`.
+        As in :func:`~tisat.metrics.count_alarms`; times that labels or alarms have themselves need not be given again.
     n_simulations : int
         How many rotations of the alarms are averaged.
     random_state : int, Generator or None
@@ -110,6 +123,9 @@ def evaluate_alarms(
     """
     caller = "evaluate_alarms"
     draws = check_integer(n_simulations, "n_simulations", caller, minimum=1)
+    if timestamps is None and isinstance(delta_max, str | timedelta | np.timedelta64):
+        own = _times_of(y_true)
+        timestamps = _times_of(active) if own is None else own
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=caller)
     active = (
         [getattr(one, "active", one) for one in active]
