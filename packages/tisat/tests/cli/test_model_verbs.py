@@ -96,6 +96,35 @@ def test_a_neural_detector_resumes_from_its_checkpoint(files, capsys):
 
 
 @pytest.mark.parametrize(
+    ("detector", "given", "finished", "sentence"),
+    [
+        ("tisat", True, True, "run.ck holds the finished epochs: the same command with --resume continues"),
+        ("tisat", True, False, "interrupted before the first epoch ended: nothing is kept"),
+        (
+            "tisat",
+            False,
+            False,
+            "nothing is kept. --checkpoint FILE keeps every finished epoch, and --resume continues",
+        ),
+        ("ewma", False, False, "tisat: interrupted, and nothing is kept.\n"),
+    ],
+)
+def test_an_interrupted_training_says_what_is_kept(files, capsys, monkeypatch, detector, given, finished, sentence):
+    pytest.importorskip("torch")
+    kept = files / "run.ck"
+
+    def interrupted(*_, **__):
+        if finished:
+            kept.touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Watch, "fit", interrupted)
+    options = ["--checkpoint", kept] if given else []
+    assert call("fit", files / "train.csv", "--detector", detector, "--out", files / "m.tisat", *options) == 130
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (

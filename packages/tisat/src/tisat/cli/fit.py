@@ -223,8 +223,9 @@ def fit(
                 raise
             raise SeriesError(f"{error} For machines that differ: --each, a model for each machine.") from None
         except KeyboardInterrupt:
-            if checkpoint is not None and checkpoint.exists():
-                typer.echo(f"{checkpoint} holds the finished epochs; to go on: --resume", err=True)
+            typer.echo(
+                _interrupted(checkpoint, in_epochs="checkpoint" in inspect.signature(cls.fit).parameters), err=True
+            )
             raise
     watch.save(out)
     fitted, calibration = watch.detector, watch.calibration
@@ -271,6 +272,16 @@ def fit(
     if budget is None:
         other = "3/week" if watch.period is not None else "'1/1000 rows'"
         typer.echo(f"That budget is the default; for another: --budget {other}")
+
+
+def _interrupted(checkpoint: Path | None, *, in_epochs: bool) -> str:
+    """The sentence about a training that was interrupted: what is kept, and how to continue."""
+    if checkpoint is not None and checkpoint.exists():
+        return f"tisat: interrupted. {checkpoint} holds the finished epochs: the same command with --resume continues after them."
+    if checkpoint is not None:
+        return "tisat: interrupted before the first epoch ended: nothing is kept."
+    more = " --checkpoint FILE keeps every finished epoch, and --resume continues." if in_epochs else ""
+    return f"tisat: interrupted, and nothing is kept.{more}"
 
 
 def _check_folder(machines: list[Machine], out: Path) -> None:
