@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -93,7 +94,15 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
     assert f"{len(rows)} false alarms" in alone.out
     said = run(capsys, "label", table, new, "--model", model)
     assert "The threshold would stay" in said.out  # a pattern that knows an alarm asks for no other threshold
-    assert f"of {len(rows)} labelled alarms are left to the patterns" in said.out
+    left = re.match(
+        rf"(\d+) of {len(rows)} labelled alarms are left to the patterns, (\d+) to the threshold\.\n", said.out
+    )
+    assert left is not None
+    assert int(left[1]) + int(left[2]) == len(rows)
+    assert re.search(rf"{len(rows)} false alarms in \d+ rows count for the threshold; the budget allows", alone.out)
+    fewer = int(re.search(r"called (\d+) time", said.out)[1]) < len(rows)
+    assert ("The labels are from this file: in new weeks the gain will be smaller." in said.out) == fewer
+    assert fewer
     assert "nothing has changed" in said.out
     run(capsys, "label", table, new, "--model", model, "--out", taken)
     assert model.read_bytes() == before
@@ -117,6 +126,11 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
     said = run(capsys, "label", table, week, "--model", model, code=1).err
     assert f"must have alarms of {week.stem!r}" in said  # it has labels, of another file
     assert f"Got those of {new.stem!r}" in said
+    at = rows[1]["raised_time"]
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([*lines[:2], lines[2].replace(",false", ",flase"), *lines[3:]]))
+    said = run(capsys, "label", table, new, "--model", model, code=1).err
+    assert f"Got 'flase' in line 3 (raised {at}) instead. Did you mean 'false'?" in said
     table.write_text(table.read_text().replace(",false", ",maybe"))
     assert "must be false, true, expected, new normal" in run(capsys, "label", table, new, "--model", model, code=1).err
 

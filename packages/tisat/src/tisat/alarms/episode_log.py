@@ -214,7 +214,8 @@ class Proposal:
             lines.append(f"It is lower: {self.added} more rise{'s' * (self.added != 1)} would have passed it.")
         if self.false_alarms:
             lines.append(
-                f"{self.false_alarms} false alarms in {self.seen} rows; the budget allows {say_number(self.seen / self.after.target)}."
+                f"{self.false_alarms} false alarm{'s' * (self.false_alarms != 1)} in {self.seen} rows count{'s' * (self.false_alarms == 1)} for the threshold; "
+                f"the budget allows {say_number(self.seen / self.after.target)}."
             )
             lines.append(f"It would have avoided {self.avoided} of {self.false_alarms} false alarms.")
         if self.true_alarms:

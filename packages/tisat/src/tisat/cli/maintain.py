@@ -142,6 +142,7 @@ def label(
     from tisat.alarms.episode_log import LABELS, EpisodeRecord, propose
     from tisat.alarms.patterns import FEWEST, PROPOSING, known_by, propose_patterns
     from tisat.errors import InputError
+    from tisat.utils.near_names import meant
     from tisat.utils.validation import check_choice
     from tisat.watch import Watch
 
@@ -156,10 +157,10 @@ def label(
     check_choice(take, "take", "tisat label", choices=("threshold", "patterns", "both", "all"))
     count, labels = 0, {}
     rows, accepted = _labels(alarms, series.name)
-    for number, (row, word) in enumerate(rows):
+    for row, word, where in rows:
         if word not in LABELS:
             raise InputError(
-                f"A label of {str(alarms)!r} must be {', '.join(LABELS[1:])}, or empty. Got {word!r} at row {number} instead."
+                f"A label of {str(alarms)!r} must be {', '.join(LABELS[1:])}, or empty. Got {word!r} in {where} instead.{meant(word, LABELS[1:])}"
             )
         if word != "unlabelled":
             labels[row] = word
@@ -212,7 +213,9 @@ def label(
         )
         return
     left_out = (
-        [f"{len(covered)} of {count} labelled alarms are left to the patterns, not to the threshold."]
+        [
+            f"{len(covered)} of {count} labelled alarms are left to the patterns, {count - len(covered)} to the threshold."
+        ]
         if covered
         else []
     )
@@ -221,7 +224,7 @@ def label(
         f"pattern {k}{'' if pattern in taken or take == 'threshold' else why_not[pattern.safe]}: {pattern.words}"
         for k, pattern in enumerate(patterns, 1)
     ]
-    typer.echo("\n".join([*proposal.words, *left_out, *lines]))
+    typer.echo("\n".join([*left_out, *proposal.words, *lines]))
     typer.echo(_calls_in_words(**calls))
     numbers = [str(k) for k, pattern in enumerate(patterns, 1) if pattern in taken]
     parts = ["the threshold"] * (take != "patterns")
@@ -238,11 +241,12 @@ def _calls_in_words(now: int, then: int, known: int) -> str:
     """The calls of a replay with everything taken together, beside those of the model in force."""
     known_words = f" ({known} known)" if known else ""
     more = f" That is {then - now} more than now; --take patterns leaves the threshold as it is." if then > now else ""
+    more = more or " The labels are from this file: in new weeks the gain will be smaller." * (then < now)
     return f"In this file people would be called {then} time{'s' * (then != 1)} instead of {now}{known_words}.{more}"
 
 
-def _labels(path: Path, machine: str) -> tuple[list[tuple[int, str]], list[str]]:
-    """Rows and labels of a table of alarms, and the other machines that it has alarms of."""
+def _labels(path: Path, machine: str) -> tuple[list[tuple[int, str, str]], list[str]]:
+    """Rows and labels of a table of alarms with their places in it, and the other machines that it has alarms of."""
     from tisat.errors import DataFileError
     from tisat.io.compression import SHEETS, sheet_text
 
@@ -268,5 +272,6 @@ def _labels(path: Path, machine: str) -> tuple[list[tuple[int, str]], list[str]]
             raised = int(row["raised"])
         except (KeyError, TypeError, ValueError):
             raise DataFileError(f"The table {str(path)!r} must have rows in 'raised'. Row {number} has not.") from None
-        labelled_rows.append((raised, (row.get("label") or "").strip().lower() or "unlabelled"))
+        where = f"line {number + 2} (raised {row.get('raised_time') or f'at row {raised}'})"
+        labelled_rows.append((raised, (row.get("label") or "").strip().lower() or "unlabelled", where))
     return labelled_rows, list(dict.fromkeys(accepted))
