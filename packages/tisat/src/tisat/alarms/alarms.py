@@ -176,7 +176,7 @@ class Alarms(Sequence[Alarm]):
     silences: tuple[Silence, ...] = ()  # channels that fell silent: alarms about the data, outside the budget
     thresholds: Array = field(default_factory=lambda: np.empty(0))  # (T,), in force at each row
     movement: Movement | None = None  # where the threshold went; None where it stays
-    _timestamps: Stamps = field(default=None, repr=False)  # (T,), of the series
+    timestamps: Stamps = field(default=None, repr=False)  # (T,), of the series
 
     @overload
     def __getitem__(self, index: int) -> Alarm: ...

@@ -77,7 +77,7 @@ def _times_of(value: object) -> Stamps:
     stamps = getattr(getattr(value, "index", None), "values", None)
     if isinstance(stamps, np.ndarray) and stamps.dtype.kind == "M":
         return stamps
-    return cast("Stamps", getattr(value, "_timestamps", None))
+    return cast("Stamps", getattr(value, "timestamps", None))
 
 
 def evaluate_alarms(

@@ -148,7 +148,7 @@ def _joined(whole: Series, parts: list[Any], note: str) -> Alarms:
     return Alarms(
         tuple(joined), arrays["scores"], evidence, arrays["statistic"], active,
         replace(calibration, notes=(*calibration.notes, note)), tally, tuple(silences(whole, admitted.left_out)), arrays["thresholds"],
-        _timestamps=whole.timestamps,
+        timestamps=whole.timestamps,
     )  # fmt: skip
 
 
