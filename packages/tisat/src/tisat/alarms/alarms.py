@@ -16,7 +16,7 @@ import numpy as np
 from tisat.alarms.calibration import Calibration
 from tisat.alarms.control import Movement, most_alike
 from tisat.alarms.cusum import Trace
-from tisat.alarms.explanation import Explanation, Reason
+from tisat.alarms.explanation import Explanation, Reason, reason_from_json, reason_to_json
 from tisat.alarms.files import ADDED, COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
 from tisat.alarms.joined_channels import LARGE, Climb, Further, newly_named
 from tisat.alarms.ongoing import called, count_words
@@ -78,7 +78,7 @@ class Alarm:
     def to_json(self) -> JsonDict:
         """Plain values, in the order of the tables."""
         return {column: getattr(self, column) for column in COLUMNS} | {
-            "reasons": [vars(one) for one in self.reasons],
+            "reasons": [reason_to_json(one) for one in self.reasons],
             "further": [one.to_json() for one in self.further],
         }
 
@@ -89,7 +89,7 @@ class Alarm:
         if "state" not in document:  # states of earlier versions do not have the columns of ADDED
             plain["state"] = "raised" if document["cleared"] is None else "cleared"
         further = tuple(map(Further.from_json, document.get("further", ())))
-        return cls(**{**plain, "reasons": tuple(Reason(**one) for one in document["reasons"]), "further": further})
+        return cls(**{**plain, "reasons": tuple(map(reason_from_json, document["reasons"])), "further": further})
 
     def __str__(self) -> str:
         """In one line: whose, when, since when, until when, what and why."""

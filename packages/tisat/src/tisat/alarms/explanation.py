@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tisat.utils.types import Array, Integers
+from tisat.utils.types import Array, Integers, JsonDict, JsonMap
 
 SMALLEST_SHARE = 0.05  # channels below it are not worth a sentence
 
@@ -34,6 +34,24 @@ class Reason:
             text += f", expected {number(self.expected, self.spread)}"
             text += "" if self.spread is None else f" ± {number(self.spread, self.spread)}"
         return text
+
+
+def reason_to_json(reason: Reason) -> JsonDict:
+    """Plain values, with the sentence where only the numbers are kept.
+
+    Examples
+    --------
+    >>> reason = Reason("flow", 1.0, 5.2, 3.0, 0.1)
+    >>> reason_to_json(reason)["words"], reason_from_json(reason_to_json(reason)) == reason
+    ('flow 5.20, expected 3.00 ± 0.10', True)
+    """
+    return {**vars(reason), "words": str(reason)}
+
+
+def reason_from_json(document: JsonMap) -> Reason:
+    """Back from :func:`reason_to_json`: words that the numbers say are not kept."""
+    plain = Reason(**{**document, "words": ""})
+    return plain if document.get("words", "") in ("", str(plain)) else Reason(**document)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tisat.alarms.explanation import Explanation, Reason
+from tisat.alarms.explanation import Explanation, Reason, reason_from_json, reason_to_json
 from tisat.alarms.sentences import Habits, joining
 from tisat.utils.stage import Folded, State, Stateful
 from tisat.utils.types import Integers, JsonDict, JsonMap
@@ -47,12 +47,17 @@ class Further:
 
     def to_json(self) -> JsonDict:
         """Plain values."""
-        return {"at": self.at, "time": self.time, "kind": self.kind, "reasons": [vars(one) for one in self.reasons]}
+        return {
+            "at": self.at,
+            "time": self.time,
+            "kind": self.kind,
+            "reasons": [reason_to_json(one) for one in self.reasons],
+        }
 
     @classmethod
     def from_json(cls, document: JsonMap) -> Further:
         """Back from :meth:`to_json`."""
-        return cls(**{**document, "reasons": tuple(Reason(**one) for one in document["reasons"])})
+        return cls(**{**document, "reasons": tuple(map(reason_from_json, document["reasons"]))})
 
     @property
     def why(self) -> str:
