@@ -7,7 +7,7 @@ from tisat import Monitor, Watch
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
 from tisat.alarms.ongoing import ELSEWHERE, SETTLED, Ongoing
-from tisat.alarms.present_mode import STEADY, PresentMode
+from tisat.alarms.present_mode import MEAN, STEADY, PresentMode
 from tisat.errors import ArtefactError
 from waves import assert_close
 
@@ -99,6 +99,23 @@ def test_a_mode_that_does_not_come_again_keeps_no_alarm_for_ever():
     assert track.step(np.zeros(2), row=row, values=values) == ()
 
 
+def test_an_alarm_is_back_once_the_mode_it_was_mostly_in_is_as_usual():
+    """After a fault of a day it stayed open for two, until the boiler stood still at night again."""
+    track = Ongoing(np.ones(2), ["switch", "heat"], switches=((0, 0.5),))
+    day, night, away = np.array([1.0, 0.0]), np.array([0.0, 0.0]), np.array([0.0, 5.0])
+    for row in range(900):
+        track.step(away, row=row, values=night if row >= 700 else day)
+        if row == 100:
+            track.begin(broken_alarm())
+    assert track.clear(broken_alarm()).state == "ongoing"
+    assert len(track.state()["modes"][0]) == 2
+    ended, row = (), 900
+    while not ended and row < 2000:
+        ended, row = track.step(np.zeros(2), row=row, values=day), row + 1
+    assert ended[0].state == "back"
+    assert row < 900 + STEADY + MEAN + 2 * SETTLED
+
+
 def broken_alarm():
     return Alarm(
         raised=100, onset=99, cleared=None, peak=9.0, threshold=5.0, rule="excess", budget="1/day", channels={"heat": 1.0},
@@ -128,6 +145,6 @@ def test_a_state_with_forged_modes_is_refused():
     state = track.state()
     again = Ongoing(np.ones(2), ["switch", "heat"], switches=((0, 0.5),))
     again.restore(state)
-    assert again.state()["modes"] == state["modes"] == [[[[1.0], [1], 0]]]
+    assert again.state()["modes"] == state["modes"] == [[[[1.0], [1], 0, 99]]]
     with pytest.raises(ArtefactError, match="positions of the channels"):
-        again.restore({**state, "modes": [[[[1.0, 2.0], [1], 0]]]})
+        again.restore({**state, "modes": [[[[1.0, 2.0], [1], 0, 99]]]})

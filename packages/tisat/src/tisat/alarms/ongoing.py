@@ -15,7 +15,7 @@ channels they name; it raises nothing and enters no statistic.
 
 Rows of which nothing is known (a gap, warm-up, a channel without data) change nothing: what was different stays so. Each
 operating mode in which they were different is looked at by itself: a heater that is too hot is not back because the plant
-stands still. A mode that does not come for 5,000 rows counts no more.
+stands still. It is once it is as usual in the modes of half the rows in which it was not. A mode that does not come for 5,000 rows counts no more.
 """
 
 from __future__ import annotations
@@ -105,6 +105,7 @@ class InMode:
     positions: Array  # (K,) of the channels that switch
     different: Flags  # (C,) as last known
     calm: int = 0  # rows since a channel it names was different
+    rows: int = 0  # in which one was
 
 
 @dataclass
@@ -244,14 +245,17 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         if mode is not None and self.mode.settled:
             np.copyto(mode.different, different, where=valid)
             mode.calm = 0 if mode.different[named].any() else mode.calm + int(valid[named].any())
+            mode.rows += not mode.calm
         still = [one for one in episode.modes if one.different[named].any()]
         here = self.mode.settled and any(one is mode for one in still)
         episode.elsewhere = 0 if here else episode.elsewhere + 1
         if episode.elsewhere >= ELSEWHERE:
             for one in still:
                 one.different, one.calm = valid & False, SETTLED
-        episode.different = np.logical_or.reduce([one.different for one in episode.modes])
-        episode.calm = min(one.calm for one in episode.modes)
+        over = [one.rows for one in episode.modes if one.calm >= SETTLED]
+        is_over = 2 * sum(over) >= sum(one.rows for one in episode.modes)
+        episode.different = np.logical_or.reduce([one.different & (not is_over) for one in episode.modes])
+        episode.calm = SETTLED if is_over else 0
 
     def clear(self, alarm: Alarm) -> Alarm:
         """The alarm, whose statistic fell at the row just followed, with its state."""
@@ -332,7 +336,10 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
             "different": [np.flatnonzero(one).tolist() for one in flags],
             "accepted_on": self.on is not None and self.on.accepted,
             "modes": [
-                [[mode.positions.tolist(), np.flatnonzero(mode.different).tolist(), mode.calm] for mode in one.modes]
+                [
+                    [mode.positions.tolist(), np.flatnonzero(mode.different).tolist(), mode.calm, mode.rows]
+                    for mode in one.modes
+                ]
                 for one in self._followed
             ],
             "elsewhere": [one.elsewhere for one in self._followed],
@@ -374,8 +381,13 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         for one, modes, rows in zip(followed, state["modes"], state["elsewhere"], strict=True):
             one.elsewhere = int(rows)
             one.modes = [
-                InMode(np.array(positions, dtype=np.float64), np.isin(np.arange(len(self._limits)), places), int(calm))
-                for positions, places, calm in modes
+                InMode(
+                    np.array(positions, dtype=np.float64),
+                    np.isin(np.arange(len(self._limits)), places),
+                    int(calm),
+                    int(count),
+                )
+                for positions, places, calm, count in modes
             ]
             if any(mode.positions.shape != self.mode.positions.shape for mode in one.modes):
                 raise ArtefactError(
