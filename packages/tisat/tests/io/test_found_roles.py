@@ -141,3 +141,10 @@ def test_a_long_frame_is_answered_with_how_to_split_it(library, name):
     assert (name == "unique_id") == ("drop=[" not in str(caught.value))
     parts = [part.drop(columns=name) for _, part in table.groupby(name)] if library is pd else table.partition_by(name, include_key=False)  # fmt: skip
     assert [Series.from_table(part).values[:, 0].tolist() for part in parts] == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_an_export_of_units_alone_has_no_rows(tmp_path):
+    """It was told to leave out every column."""
+    (tmp_path / "empty.csv").write_text("time;flow;power\n;m3/h;kW\n")
+    with pytest.raises(SeriesError, match="rows of numbers below its header"):
+        Series.read(tmp_path / "empty.csv")

@@ -127,6 +127,10 @@ def read_columns(file: Path, how: Reading) -> Columns:
             raise SeriesError(
                 f"The column {ENTITY!r} says that the table holds several machines. Type --entity {ENTITY} to read them."
             )
+        if table.form is not None and table.rows <= 2 and 2 * len(text) > len(roles.channels):  # lines of the file
+            raise SeriesError(
+                "A table must have rows of numbers below its header. Got one line of words, such as units."
+            )
         stray = None if table.form is None else stray_cell(file, table.form, text, told=how.decimal is not None)
         if stray is not None:
             raise stray

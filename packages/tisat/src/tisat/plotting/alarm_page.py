@@ -94,7 +94,7 @@ def answer(alarms: Alarms, series: Series) -> str:
     """The whole in one or two sentences."""
     if not len(alarms):
         return " ".join([f"No alarm in {_extent(series)}.", *_silent(alarms)])
-    strongest = max(alarms, key=lambda one: one.peak)
+    strongest = max(alarms, key=lambda one: one.peak / one.threshold)
     on = [one for one in alarms if one.cleared is None]
     count = f"{count_words(called(alarms))} in {_extent(series)}{merged_words(alarms, '; ')}."
     subject = "It was" if len(alarms) == 1 else "The strongest was"
