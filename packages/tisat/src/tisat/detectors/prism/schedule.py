@@ -74,17 +74,28 @@ def scheduled(parts: Sequence[Array], clocks: Sequence[Array]) -> Array:
     place = (times // SLOT - first * PER_DAY).astype(np.int64)
     by_day = _with_jumps(place, _jumps(steps, SHARP), days * PER_DAY).reshape(3, days, PER_DAY)
     daily = _recurring(*by_day, least=DAILY, cycles=FEWEST_DAYS, sure=SURE)
+    start = int((first + 3) % WEEKDAYS)  # the weekday of the first day
+    worked = _weekdays(by_day, start) & daily
     for slot in np.unique(place % PER_DAY):  # a weekend is a jump beside what the same time of other days does
         here = place % PER_DAY == slot
         steps[here] -= np.median(steps[here], axis=0)
     by_day = _with_jumps(place, _jumps(steps, SHARP_WEEKLY), days * PER_DAY).reshape(3, days, PER_DAY)
     by_day[1:, :, daily] = False
-    start = int((first + 3) % WEEKDAYS) * PER_DAY
-    weeks = -(-(start + days * PER_DAY) // SLOTS)
+    weeks = -(-(start + days) // WEEKDAYS)
     by_week = np.zeros((3, weeks * SLOTS), dtype=np.bool_)
-    by_week[:, start : start + days * PER_DAY] = by_day.reshape(3, -1)
+    by_week[:, start * PER_DAY : (start + days) * PER_DAY] = by_day.reshape(3, -1)
     weekly = _recurring(*by_week.reshape(3, weeks, SLOTS), least=WEEKLY, cycles=FEWEST_WEEKS, sure=SURE_WEEKLY)
-    return np.flatnonzero(np.tile(daily, WEEKDAYS) | weekly).astype(np.float64)
+    return np.flatnonzero(worked.ravel() | weekly).astype(np.float64)
+
+
+def _weekdays(by_day: Flags, start: int) -> Flags:
+    """On which days of the week there are jumps in or beside a slot ``(7, slots)``, more often than not; a day that is not there has them."""
+    weekday = (start + np.arange(by_day.shape[1])) % WEEKDAYS
+    out = np.ones((WEEKDAYS, PER_DAY), dtype=np.bool_)
+    for day in range(WEEKDAYS):
+        seen, beside = by_day[0, weekday == day].sum(axis=0), by_day[2, weekday == day].sum(axis=0)
+        out[day] = 2 * beside >= seen
+    return out
 
 
 def _jumps(steps: Array, sharp: float) -> Flags:
@@ -124,11 +135,13 @@ def in_words(times: Array) -> str:
     >>> in_words(np.array([6 * 96 + 20.0, 40.0]))
     'Monday 10:00 to 10:15, Sunday 05:00 to 05:15'
     """
-    table = table_of(times)[:SLOTS].reshape(WEEKDAYS, PER_DAY)
-    daily: Flags = np.asarray(table.all(axis=0))
-    said = [f"daily {stretch}" for stretch in _stretches(daily)]
-    for name, day in zip(DAYS, table & ~daily, strict=True):
-        said += [f"{name} {stretch}" for stretch in _stretches(day)]
+    table = table_of(times)[:SLOTS].reshape(WEEKDAYS, PER_DAY).copy()
+    said = []
+    spans = [("daily", 0, 7), ("Monday to Friday", 0, 5), *((name, day, day + 1) for day, name in enumerate(DAYS))]
+    for name, first, last in spans:
+        some: Flags = np.asarray(table[first:last].all(axis=0))
+        said += [f"{name} {stretch}" for stretch in _stretches(some)]
+        table[first:last] &= ~some
     return ", ".join(said)
 
 
