@@ -166,7 +166,7 @@ def test_labels_lead_to_a_proposal_or_to_a_sentence(plant, tmp_path):
     found = labelled("true")
     assert found.code == 0, found.error
     assert json.loads(found.out)["labels"] == len(lines)
-    assert "must be false, true, expected, new normal, or empty. Got 'wrong' at row 0" in labelled("wrong").error
+    assert "must be false, true, expected, new normal, or empty. Got 'wrong' in line 2" in labelled("wrong").error
     assert "must have labels in a column 'label'" in labelled("").error
     assert "must be given the file of one machine. Got 2" in tisat("label", table, plant / "many", *model).error
     assert "must be a csv file" in tisat("label", tmp_path / "none.csv", plant / "new.csv", *model).error

@@ -299,3 +299,14 @@ def test_an_alarm_that_called_somebody_is_not_merged_when_it_ends():
             second = track.begin(second)
             assert second.state == "raised"
     assert track.clear(replace(second, cleared=300)).state == "back"
+
+
+def test_an_alarm_is_back_when_its_last_rows_are_as_usual_and_not_when_its_longest_mean_is():
+    """After a fault of an hour an alarm was ongoing for three more, about channels that were right again."""
+    track = Ongoing(np.ones(1), ["a"])
+    alarm = Alarm(10, 10, None, 1.0, 1.0, "excess", "1/day", {}, reasons=(Reason("a", 1.0, 1.0, 0.0, 1.0),))
+    for row in range(225):
+        track.step(np.array([5.0 * (row < 200)]), row=row)
+        if row == 10:
+            track.begin(alarm)
+    assert track.clear(replace(alarm, cleared=225)).state == "back"

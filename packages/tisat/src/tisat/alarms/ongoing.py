@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 MARGIN = 1.25  # times the largest normal mean deviation
 ELSEWHERE = 5000  # rows without a mode in which a channel was different, after which an alarm is back
 MOST_MODES = 16  # that are remembered of an alarm
+RECENT, NEAR = (
+    12,
+    0.5,
+)  # rows whose mean deviation, within half the limit, says that the rest of the longer mean is past
 SETTLED = 20  # rows without a difference after which an alarm is back
 REARM = "a duration such as '6h', '500 rows', or 0"
 STATES = ("raised", "ongoing", "back", "new normal", "merged", "cleared")
@@ -210,7 +214,8 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         valid = ~np.isnan(mean) & self._limited
         if not np.logical_or.reduce(valid):
             return ()
-        outside = np.abs(mean) > self._limits
+        recent = np.abs(np.add.reduce(self.recent[-RECENT:], axis=0)) / RECENT
+        outside = (np.abs(mean) > self._limits) & ~(recent <= NEAR * self._limits)
         different = outside & ~(np.abs(mean - self.accepted) <= self._limits)
         ended = []
         for episode in self.ongoing if self.on is None else [*self.ongoing, self.on]:

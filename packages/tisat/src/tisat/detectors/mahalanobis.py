@@ -13,12 +13,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
+from tisat.alarms.explanation import Explanation, shares
 from tisat.detectors._moments import window_moments
 from tisat.detectors._windows import StandardWindowDetector
 from tisat.detectors.base import Array, Traits
 from tisat.utils.parameters import learned, real
 from tisat.utils.types import Flags
 
+SAYS = 9.0  # squared spreads from what the others say, from which on that explains a row
 COLUMNS = 250  # of the whitening that are multiplied at once
 
 
@@ -58,6 +60,7 @@ class Mahalanobis(StandardWindowDetector):
 
     def _fit_windows(self, parts: Sequence[Array]) -> None:
         self.mean_, covariance = window_moments(parts, window=self.window)
+        self._row_precision: Array | None = None
         mean_variance = np.trace(covariance) / len(covariance)
         covariance[np.diag_indices_from(covariance)] += self.ridge * (mean_variance if mean_variance > 0 else 1.0)
         try:
@@ -102,6 +105,22 @@ class Mahalanobis(StandardWindowDetector):
         covariance = np.linalg.inv(self.whitening_ @ self.whitening_.T)[np.ix_(~gone, ~gone)]
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
         return np.asarray(vectors / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
+
+    def _explain(self, row: Array, point: Array) -> Explanation:
+        """The distance of each channel from what the others of the row say, where that says something."""
+        if np.isnan(row).any() or len(row) < 2:
+            return super()._explain(row, point)
+        if getattr(self, "_row_precision", None) is None:
+            covariance = np.linalg.inv(self.whitening_ @ self.whitening_.T)[-len(row) :, -len(row) :]
+            self._row_precision = np.linalg.inv(covariance)
+        precision: Array = np.asarray(self._row_precision)
+        own = np.diag(precision)
+        beside = (precision @ (self._standardise(row[None])[0] - self.mean_[-len(row) :])) / own
+        squares = beside**2 * own
+        if squares.max() < SAYS:
+            return super()._explain(row, point)
+        expected, spread = row - beside * self.scale_, self.scale_ / np.sqrt(own)
+        return Explanation(self.traits.fault_kind, shares(squares), row, expected, spread, "contribution")
 
     @classmethod
     def _test_params(cls) -> dict[str, int]:

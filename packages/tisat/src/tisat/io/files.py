@@ -127,7 +127,7 @@ def read_columns(file: Path, how: Reading) -> Columns:
             raise SeriesError(
                 f"The column {ENTITY!r} says that the table holds several machines. Type --entity {ENTITY} to read them."
             )
-        if table.form is not None and table.rows <= 2 and 2 * len(text) > len(roles.channels):  # lines of the file
+        if table.form is not None and table.rows <= 2 and 1 < len(text) == len(roles.channels):  # lines
             raise SeriesError(
                 "A table must have rows of numbers below its header. Got one line of words, such as units."
             )
