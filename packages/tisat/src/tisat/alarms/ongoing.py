@@ -1,21 +1,19 @@
 """The life of an alarm after its statistic fell: ongoing while its channels are still different, then back.
 
-The statistic of an alarm measures change against a moving reference, so it falls although a step stays. What holds an alarm
-is a state, which is none of its own: the mean deviation of each channel over 40 rows from what the other channels say (no
-moving reference) is compared with 1.25 times the largest normal one. The state prolongs alarms that were raised, for the
-channels they name; it raises nothing and enters no statistic.
+The statistic of an alarm measures change against a moving reference, so it falls although a step stays. What holds an alarm is the mean
+deviation of each channel it names over 40 rows (the last 12 of them, too) from what the others say, beside 1.25 times the largest normal one.
+It raises nothing and enters no statistic.
 
 * **raised**: the statistic is above its threshold;
 * **ongoing**: it fell, and a channel that the alarm names is still different from training and from what was accepted;
 * **back**: for 20 rows none was;
 * **new normal**: somebody accepted it, or the policy ``rearm`` did;
-* **merged**: at its raise an earlier alarm that is ongoing names all its channels: it calls nobody, unless a channel joins that
-  none of those names;
+* **merged**: at its raise an earlier one that is ongoing names all its channels: it calls nobody, unless another channel joins;
 * **cleared**: it fell, and nothing is known of its channels: the detector has no such state.
 
-Rows of which nothing is known (a gap, warm-up, a channel without data) change nothing: what was different stays so. Each
-operating mode in which they were different is looked at by itself: a heater that is too hot is not back because the plant
-stands still. It is once it is as usual in the modes of half the rows in which it was not. A mode that does not come for 5,000 rows counts no more.
+Rows of which nothing is known (a gap, warm-up, a channel without data) change nothing: what was different stays so. Each operating mode in
+which they were different is looked at by itself: a heater that is too hot is not back because the plant stands still, but once it is as usual
+in the modes of half the rows in which it was not. A mode that does not come for 5,000 rows counts no more.
 """
 
 from __future__ import annotations
@@ -214,8 +212,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         valid = ~np.isnan(mean) & self._limited
         if not np.logical_or.reduce(valid):
             return ()
-        recent = np.abs(np.add.reduce(self.recent[-RECENT:], axis=0)) / RECENT
-        outside = (np.abs(mean) > self._limits) & ~(recent <= NEAR * self._limits)
+        outside = self._outside(mean)
         different = outside & ~(np.abs(mean - self.accepted) <= self._limits)
         ended = []
         for episode in self.ongoing if self.on is None else [*self.ongoing, self.on]:
@@ -252,8 +249,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
             mode.calm = 0 if mode.different[named].any() else mode.calm + int(valid[named].any())
             mode.rows += not mode.calm
         still = [one for one in episode.modes if one.different[named].any()]
-        here = self.mode.settled and any(one is mode for one in still)
-        episode.elsewhere = 0 if here else episode.elsewhere + 1
+        episode.elsewhere = 0 if self.mode.settled and any(one is mode for one in still) else episode.elsewhere + 1
         if episode.elsewhere >= ELSEWHERE:
             for one in still:
                 one.different, one.calm = valid & False, SETTLED
@@ -261,6 +257,11 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         is_over = 2 * sum(over) >= sum(one.rows for one in episode.modes)
         episode.different = np.logical_or.reduce([one.different & (not is_over) for one in episode.modes])
         episode.calm = SETTLED if is_over else 0
+
+    def _outside(self, mean: Array) -> Flags:
+        """Which channels are beyond their limit ``(C,)``, in the last rows, too."""
+        recent = np.abs(np.add.reduce(self.recent[-RECENT:], axis=0)) / RECENT
+        return np.asarray((np.abs(mean) > self._limits) & ~(recent <= NEAR * self._limits))
 
     def clear(self, alarm: Alarm) -> Alarm:
         """The alarm, whose statistic fell at the row just followed, with its state."""
@@ -278,8 +279,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         if not len(different):
             if merged:
                 return alarm
-            mean = np.add.reduce(self.recent, axis=0)[channel_names] / MEAN
-            accepted = bool((np.abs(mean) > self._limits[channel_names]).any())
+            accepted = bool(self._outside(np.add.reduce(self.recent, axis=0) / MEAN)[channel_names].any())
             state = "new normal" if accepted else "back"
             return replace(alarm, state=state, back=alarm.cleared, back_time=alarm.cleared_time)
         if self._covers({self._names[c] for c in different}):  # they are another alarm's, which goes on
@@ -322,7 +322,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
     def _named(self, alarm: Alarm) -> Integers:
         """The channels of an alarm that have a limit: those with a large share, or all it gives reasons for."""
         names = alarm.named or {reason.channel for reason in alarm.reasons}
-        places = sorted(self._channels[name] for name in names if name in self._channels)
+        places = sorted(self._channels[name] for name in names & self._channels.keys())
         return np.array([c for c in places if self._limits[c] > 0], dtype=np.int64)
 
     # ------------------------------------------------------------------ persistent state
