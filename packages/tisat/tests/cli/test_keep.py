@@ -128,9 +128,9 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
     assert f"Got those of {new.stem!r}" in said
     at = rows[1]["raised_time"]
     lines = table.read_text().splitlines()
-    table.write_text("\n".join([*lines[:2], lines[2].replace(",false", ",fals"), *lines[3:]]))
+    table.write_text("\n".join([*lines[:2], lines[2].replace(",false", ",falsy"), *lines[3:]]))
     said = run(capsys, "label", table, new, "--model", model, code=1).err
-    assert f"Got 'fals' in line 3 (raised {at}) instead. Did you mean 'false'?" in said
+    assert f"Got 'falsy' in line 3 (raised {at}) instead. Did you mean 'false'?" in said
     table.write_text(table.read_text().replace(",false", ",maybe"))
     assert "must be false, true, expected, new normal" in run(capsys, "label", table, new, "--model", model, code=1).err
 
