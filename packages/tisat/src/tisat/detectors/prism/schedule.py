@@ -75,7 +75,7 @@ def scheduled(parts: Sequence[Array], clocks: Sequence[Array]) -> Array:
     by_day = _with_jumps(place, _jumps(steps, SHARP), days * PER_DAY).reshape(3, days, PER_DAY)
     daily = _recurring(*by_day, least=DAILY, cycles=FEWEST_DAYS, sure=SURE)
     start = int((first + 3) % WEEKDAYS)  # the weekday of the first day
-    worked = _weekdays(by_day, start) & daily
+    by_weekday = _weekdays(by_day, start) & daily
     for slot in np.unique(place % PER_DAY):  # a weekend is a jump beside what the same time of other days does
         here = place % PER_DAY == slot
         steps[here] -= np.median(steps[here], axis=0)
@@ -85,7 +85,7 @@ def scheduled(parts: Sequence[Array], clocks: Sequence[Array]) -> Array:
     by_week = np.zeros((3, weeks * SLOTS), dtype=np.bool_)
     by_week[:, start * PER_DAY : (start + days) * PER_DAY] = by_day.reshape(3, -1)
     weekly = _recurring(*by_week.reshape(3, weeks, SLOTS), least=WEEKLY, cycles=FEWEST_WEEKS, sure=SURE_WEEKLY)
-    return np.flatnonzero(worked.ravel() | weekly).astype(np.float64)
+    return np.flatnonzero(by_weekday.ravel() | weekly).astype(np.float64)
 
 
 def _weekdays(by_day: Flags, start: int) -> Flags:
